@@ -1,0 +1,3 @@
+"""Autograd behaviour conformance suite for PyTorch builds."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,59 @@
+"""Words a failing case for a terminal: what it is about, where it diverged, how to run it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.case import Case
+from conformance.outcome import Outcome
+from conformance.rule import Rule
+from conformance.target import Target
+
+HEADLINES = {
+    "fail": "an expectation does not hold",
+    "error": "a step raised what nothing expects",
+    "crash": "the worker died",
+    "timeout": "the case did not end in time",
+}
+
+
+def failure_text(case: Case, target: Target, outcome: Outcome, rules: Mapping[str, Rule], command: str) -> str:
+    """Return the text that stands below a failing item."""
+    lines = [f"{case.title}  [{target}]", f"{HEADLINES.get(outcome.status, outcome.status)}: {case.file}:{outcome.line or case.line}"]
+    for name in case.rules:
+        rule = rules[name]
+        lines += [f"rule {name} ({rule.level}): {rule.text}", f"     {rule.link}"]
+    lines += ["", *steps_shown(case, outcome.line), ""]
+    if outcome.failures:
+        table = [("", "expected", "observed")]
+        table += [(f"{failure.path or 'step'}:{failure.line}", failure.expected, failure.observed) for failure in outcome.failures]
+        lines += columns(table)
+    for line, name in outcome.traceback[1:]:
+        lines.append(f"  called in {case.file}:{line}, {name}")
+    if outcome.reason:
+        lines.append(outcome.reason)
+    if outcome.stderr:
+        lines += ["the last that the worker wrote:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
+    return "\n".join([*lines, "", f"run it alone: {command}"])
+
+
+def steps_shown(case: Case, failed: int | None) -> list[str]:
+    """Return the YAML of the steps with their line numbers, the failing one marked."""
+    lines = case.text.splitlines()
+    first = next((index for index, line in enumerate(lines) if line.strip().startswith("steps:")), 0)
+    shown = []
+    for index in range(first, len(lines)):
+        number = case.line + index
+        shown.append(f"{'>' if number == failed else ' '} {number:4} {lines[index]}")
+    return shown
+
+
+def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lay rows out side by side; where they are too wide for that, one value below the other."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    if sum(widths) <= 110:
+        return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = []
+    for row in rows[1:]:
+        lines += [f"  {row[0]}", *(f"    {name}: {cell}" for name, cell in zip(rows[0][1:], row[1:], strict=True))]
+    return lines

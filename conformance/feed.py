@@ -1,0 +1,140 @@
+"""Keeps the worker busy: sends the programs of the next items while pytest is at the current one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from conformance.outcome import Outcome, outcome_of
+from conformance.process import Workers
+from conformance.program import program_of, why_unsupported
+from conformance.target import Build
+
+if TYPE_CHECKING:
+    from conformance.item import CaseItem
+
+WINDOW = 64  # programs under way at once: enough that neither side waits for the other's bookkeeping
+
+
+class Executor(Protocol):
+    """Runs programs, in a process of its own (`Workers`) or in this one (`InProcess`)."""
+
+    def hello(self) -> Build: ...
+    def request(self, number: int, program: dict[str, Any]) -> None: ...
+    def is_queued(self, number: int) -> bool: ...
+    def outcome(self, number: int) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+
+
+class InProcess:
+    """Runs each program here and now, so that a debugger can step into it."""
+
+    def __init__(self, modules: Sequence[str], devices: Sequence[str]) -> None:
+        from conformance.worker import build
+        from conformance.worker.engine import Engine
+
+        build.import_modules(list(modules))
+        self.engine = Engine()
+        self.facts = build.describe(list(devices))
+        self.programs: dict[int, dict[str, Any]] = {}
+
+    def hello(self) -> Build:
+        return Build(facts=self.facts)
+
+    def request(self, number: int, program: dict[str, Any]) -> None:
+        self.programs[number] = program
+
+    def is_queued(self, number: int) -> bool:
+        return number in self.programs
+
+    def outcome(self, number: int) -> dict[str, Any]:
+        answer = self.engine.run({"n": number, **self.programs.pop(number)})
+        del answer["n"]
+        return answer
+
+    def close(self) -> None:
+        self.programs.clear()
+
+
+class Feed:
+    """Decides which programs the executor has, and hands out its answers."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.option = config.option
+        self.executor: Executor | None = None
+        self.items: Sequence[CaseItem] = ()
+        self.next = 0  # the first item that has not been sent
+        self.in_order = not hasattr(config, "workerinput")  # pytest-xdist deals out items as it likes
+
+    def start(self) -> None:
+        """Start the worker; it imports torch while the caller goes on."""
+        if self.executor is None:
+            option = self.option
+            devices = [*option.device, *option.require_device]
+            if option.isolation == "none":
+                self.executor = InProcess(option.device_module, devices)
+            else:
+                self.executor = Workers(option.python, option.device_module, devices, option.case_timeout)
+
+    @property
+    def is_started(self) -> bool:
+        return self.executor is not None
+
+    @cached_property
+    def build(self) -> Build:
+        """The torch under test; waits until the worker has imported it."""
+        self.start()
+        assert self.executor is not None
+        return self.executor.hello()
+
+    def order(self, items: Sequence[CaseItem]) -> None:
+        """Take note of the items of the run, in the order in which they will be run."""
+        self.items = items
+        for number, item in enumerate(items):
+            item.number = number
+
+    def offer(self, item: CaseItem, following: pytest.Item | None) -> None:
+        """Send what comes next, seen from `item`, which is about to run."""
+        if self.in_order:
+            if item.number == self.next or self.next - item.number < WINDOW // 2:
+                end = min(max(item.number, self.next) + WINDOW, len(self.items))
+                for upcoming in self.items[max(item.number, self.next) : end]:
+                    self.send_ahead(upcoming)
+                self.next = max(self.next, end)
+        else:
+            self.send_ahead(item)
+            if following is not None and hasattr(following, "target"):
+                self.send_ahead(following)
+
+    def send_ahead(self, item: CaseItem) -> None:
+        is_marked = any(item.get_closest_marker(name) for name in ("skip", "skipif", "xfail"))
+        if not is_marked and not self.why_not(item):
+            self.send(item)
+
+    def send(self, item: CaseItem) -> None:
+        assert self.executor is not None
+        if not self.executor.is_queued(item.number):
+            self.executor.request(item.number, program_of(item.case, item.target, self.build.torch))
+
+    def why_not(self, item: CaseItem) -> str:
+        """Return why an item can't be run here, or an empty string."""
+        return self.build.why_absent(item.target.device) or why_unsupported(item.case, item.target, self.build.torch)
+
+    def run(self, item: CaseItem) -> Outcome:
+        """Return the outcome of `item`, which may have been sent long ago."""
+        absent = self.build.why_absent(item.target.device)
+        if absent:
+            return Outcome(status="not-run", reason=f"device {item.target.device} is absent: {absent}")
+        unsupported = why_unsupported(item.case, item.target, self.build.torch)
+        if unsupported:
+            return Outcome(status="unsupported", reason=unsupported)
+        self.send(item)
+        assert self.executor is not None
+        return outcome_of(self.executor.outcome(item.number))
+
+    def close(self) -> None:
+        if self.executor is not None:
+            self.executor.close()

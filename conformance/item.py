@@ -1,0 +1,105 @@
+"""Cases as pytest sees them: a file for each case file, an item for each case on each target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest._code.code import ReprFileLocation, TerminalRepr
+from _pytest._io import TerminalWriter
+
+from conformance.case import Case
+from conformance.failure import failure_text
+from conformance.outcome import Outcome
+from conformance.problem import CaseFileError
+from conformance.process import WorkerRefused
+from conformance.suite import Suite, command
+from conformance.target import Target
+
+
+class CaseFailed(Exception):
+    """An item's outcome is red."""
+
+
+class CaseFile(pytest.File):
+    """A YAML file of cases."""
+
+    suite: Suite
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, path: Path, suite: Suite) -> CaseFile:
+        node: CaseFile = cls.from_parent(parent, path=path)
+        node.suite = suite
+        return node
+
+    def collect(self) -> Iterator[CaseItem]:
+        try:
+            cases = self.suite.cases(self.path)
+            targets = list(self.suite.targets())
+        except WorkerRefused as error:
+            pytest.exit(f"no torch to test: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
+        for case in cases:
+            level = self.suite.level_of(case, self.path)
+            for target in targets:
+                yield CaseItem.of(self, case, target, self.suite.marks(case, target, level))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+        """Return the problems of the file as they are; a traceback through the loader would tell nothing."""
+        if isinstance(excinfo.value, CaseFileError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+class CaseItem(pytest.Item):
+    """A case on a target."""
+
+    case: Case
+    target: Target
+    suite: Suite
+    outcome: Outcome | None = None
+    number = -1  # of its request to the worker, once the order of the run is known
+
+    @classmethod
+    def of(cls, parent: CaseFile, case: Case, target: Target, marks: Any) -> CaseItem:
+        item: CaseItem = cls.from_parent(parent, name=f"{case.id}[{target}]")
+        item.case = case
+        item.target = target
+        item.suite = parent.suite
+        item.own_markers.extend(marks)
+        item.keywords.update((mark.name, mark) for mark in marks)
+        return item
+
+    def runtest(self) -> None:
+        self.outcome = outcome = self.suite.feed.run(self)
+        if outcome.status in ("unsupported", "not-run"):
+            pytest.skip(f"{outcome.status}: {outcome.reason}")
+        if outcome.status != "pass":
+            raise CaseFailed(outcome.summary)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if not isinstance(excinfo.value, CaseFailed) or self.outcome is None:
+            return super().repr_failure(excinfo, style)
+        message = f"{self.outcome.status}: {self.outcome.summary}"
+        return FailureRepr(self, ReprFileLocation(self.case.file, self.outcome.line or self.case.line, message))
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
+        return self.path, self.case.line - 1, self.name
+
+
+class FailureRepr(TerminalRepr):
+    """The text below a failing item, made when somebody looks at it."""
+
+    def __init__(self, item: CaseItem, where: ReprFileLocation) -> None:
+        self.item = item
+        self.reprcrash = where
+
+    def toterminal(self, tw: TerminalWriter) -> None:
+        item = self.item
+        assert item.outcome is not None
+        alone = command(item.suite.choices, item.nodeid)
+        text = failure_text(item.case, item.target, item.outcome, item.suite.rules_of(item.path), alone)
+        for line in text.splitlines():
+            tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))

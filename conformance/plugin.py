@@ -1,0 +1,204 @@
+"""The pytest plugin: collects case files, runs each case on each target, and writes the report.
+
+pytest's own process never imports torch, save with `--isolation none`. The worker is started as soon as
+it is known that there are cases, so that importing torch and reading YAML overlap.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.item import CaseFile, CaseItem
+from conformance.outcome import Outcome, outcome_of
+from conformance.process import WorkerRefused
+from conformance.recorder import Pair, Recorder
+from conformance.rule import FILE as RULES_FILE
+from conformance.rule import find_rules
+from conformance.suite import Suite
+from conformance.target import DTYPES, IN_TREE, Build
+
+NOT_CASES = (RULES_FILE, "known-issues.yaml")
+SUFFIXES = (".yaml", ".yml")
+
+
+def positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise ValueError(text)
+    return value
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "autograd conformance")
+    group.addoption(
+        "--python", metavar="PATH", default=sys.executable,
+        help="the interpreter whose torch is tested; it needs torch and nothing else (default: this one)",
+    )  # fmt: skip
+    group.addoption(
+        "--device", metavar="NAME", action="append", default=[],
+        help="a device to run the cases on; repeatable (default: every one that this torch has of cpu, cuda, mps, xpu)",
+    )  # fmt: skip
+    group.addoption(
+        "--device-module", metavar="MODULE", action="append", default=[],
+        help="a module that the worker imports first, for devices that live outside PyTorch; repeatable",
+    )  # fmt: skip
+    group.addoption(
+        "--require-device", metavar="NAME", action="append", default=[],
+        help="fail the run if this device can't be used; repeatable",
+    )  # fmt: skip
+    group.addoption(
+        "--dtype", choices=DTYPES, action="append", default=[],
+        help="the default dtype of the cases; repeatable (default: float32)",
+    )  # fmt: skip
+    group.addoption("--level", choices=("documented", "observed"), help="run only cases whose rules are of this level")
+    group.addoption(
+        "--case-timeout", metavar="SECONDS", type=positive, default=60.0,
+        help="kill the worker when a case takes longer than this (default: 60)",
+    )  # fmt: skip
+    group.addoption(
+        "--isolation", choices=("process", "none"), default="process",
+        help="none runs the cases inside pytest's own process, for debuggers (default: process)",
+    )  # fmt: skip
+    group.addoption("--report", metavar="DIRECTORY", help="where reports go (default: reports, in pytest's root)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    devices = [name.partition(":")[0] for name in (*IN_TREE, *config.option.device, *config.option.require_device)]
+    for name in dict.fromkeys(devices):
+        config.addinivalue_line("markers", f"{name}: the case runs on this device")
+    for name in DTYPES:
+        config.addinivalue_line("markers", f"{name}: the case runs with this default dtype")
+    config.addinivalue_line("markers", "documented: PyTorch's documentation promises what the case checks")
+    config.addinivalue_line("markers", "observed: the case checks something stable that is not promised")
+    config.addinivalue_line("markers", "topic(name): the topic of the case's file")
+    config.addinivalue_line("markers", "rule(id): a rule that the case checks")
+    if not config.option.help:
+        config.pluginmanager.register(Running(config), "conformance-running")
+
+
+class Running:
+    """The hooks of one run and what they share."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.suite = Suite(config)
+        self.is_xdist_worker = hasattr(config, "workerinput")
+        self.recorder = None if self.is_xdist_worker else Recorder(config)
+        self.deselected: list[Pair] = []
+        self.introduced = False
+        self.named = {path_of(argument, config) for argument in config.args}
+
+    def pytest_sessionstart(self) -> None:
+        """Start the worker before anything is collected, if there are cases among the arguments."""
+        distributes = getattr(self.config.option, "tx", None) and not self.is_xdist_worker
+        if not distributes and any(holds_cases(path) for path in self.named):
+            try:
+                self.suite.feed.start()
+            except WorkerRefused as error:
+                raise pytest.UsageError(str(error)) from None
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        if file_path.suffix not in SUFFIXES or file_path.name in NOT_CASES:
+            return None
+        rules = find_rules(file_path.parent)
+        if file_path not in self.named and (rules is None or not rules.is_relative_to(self.config.rootpath)):
+            return None
+        self.suite.known.append(file_path)
+        return CaseFile.of(parent, file_path, self.suite)
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        level = config.option.level
+        if level is not None:
+            others = {item for item in items if isinstance(item, CaseItem) and not item.get_closest_marker(level)}
+            config.hook.pytest_deselected(items=[item for item in items if item in others])
+            items[:] = [item for item in items if item not in others]
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        self.deselected += [pair_of(item) for item in items if isinstance(item, CaseItem)]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        items = [item for item in session.items if isinstance(item, CaseItem)]
+        self.suite.feed.order(items)
+        if self.recorder is not None and items and not self.config.option.collectonly:
+            self.begin_report(self.suite.build, [pair_of(item) for item in items])
+
+    def begin_report(self, build: Build, plan: list[Pair]) -> None:
+        assert self.recorder is not None
+        planned = dict.fromkeys([*plan, *self.deselected])
+        self.recorder.why_not_run = dict.fromkeys(self.deselected, "deselected")
+        cases = [self.suite.ids[case] for case in dict.fromkeys(case for case, _ in planned)]
+        self.recorder.begin(build, cases, self.suite.all_rules(), list(planned))
+
+    def pytest_report_collectionfinish(self) -> list[str]:
+        return self.suite.build.header() if self.suite.feed.items else []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        if isinstance(item, CaseItem):
+            self.suite.feed.offer(item, nextitem)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if not isinstance(item, CaseItem):
+            return report
+        outcome = item.outcome if call.when == "call" else None
+        if call.when == "setup" and report.skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "skipped by a marker"
+            outcome = Outcome(status="not-run", reason=reason)
+        if outcome is not None:
+            attach(report, pair_of(item), outcome)
+            report.user_properties.append(("conformance", outcome.status))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        attached = report.__dict__.get("conformance")
+        if attached is not None and self.recorder is not None:
+            self.recorder.add((attached["case"], attached["target"]), outcome_of(attached))
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if self.suite.feed.items and self.suite.lost_devices() and exitstatus in (0, 5):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        self.suite.feed.close()
+        if self.recorder is not None:
+            self.recorder.finish(int(session.exitstatus))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.recorder is None or self.recorder.writer is None:
+            return
+        lost = self.suite.lost_devices() if self.suite.feed.items else []
+        for line in lost:
+            terminalreporter.write_line(f"required device {line}", red=True)
+        terminalreporter.section("autograd conformance")
+        for line in self.recorder.table():
+            terminalreporter.write_line(line)
+        if self.recorder.path is not None:
+            terminalreporter.write_line(f"report: {self.suite.name_of(self.recorder.path)}")
+        if self.recorder.error:
+            terminalreporter.write_line(self.recorder.error, red=True)
+
+
+def attach(report: pytest.TestReport, pair: Pair, outcome: Outcome) -> None:
+    """Put an outcome onto pytest's report as plain data, which is what pytest-xdist carries across."""
+    report.__dict__["conformance"] = {"case": pair[0], "target": pair[1], **outcome.record()}
+
+
+def pair_of(item: CaseItem) -> Pair:
+    return item.case.id, str(item.target)
+
+
+def path_of(argument: object, config: pytest.Config) -> Path:
+    return (config.invocation_params.dir / str(argument).partition("::")[0]).resolve()
+
+
+def holds_cases(path: Path) -> bool:
+    """Whether a path that stands on the command line is a case file or a directory of cases."""
+    return path.suffix in SUFFIXES or (path / RULES_FILE).is_file()

@@ -1,0 +1,99 @@
+"""Records a run: feeds each outcome to the report, and sums up at the end. Lives where pytest reports."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import __version__
+from conformance.case import Case
+from conformance.outcome import STATUSES, Outcome
+from conformance.report import ReportWriter, case_record, now, rule_records
+from conformance.rule import Rule
+from conformance.target import Build
+
+Pair = tuple[str, str]  # a case's id and a target
+
+
+def commit_of(directory: Path) -> str | None:
+    """Return the commit of the checkout that holds `directory`, with + where it has changes; None outside of one."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(directory), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
+            capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() or None
+
+
+def set_digest(cases: Sequence[Case]) -> str:
+    """Return a digest of a set of cases that is the same for the same cases in any order."""
+    return hashlib.sha256("".join(sorted(case.id + case.digest for case in cases)).encode()).hexdigest()[:16]
+
+
+class Recorder:
+    """The report of one run while it grows."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.started = now()
+        given = config.option.report
+        self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
+        self.writer: ReportWriter | None = None
+        self.topics: dict[str, str] = {}
+        self.why_not_run: dict[Pair, str] = {}
+        self.path: Path | None = None
+        self.error = ""
+
+    def begin(self, build: Build, cases: Sequence[Case], rules: Mapping[str, Rule], plan: Sequence[Pair]) -> None:
+        """Open the report of a run that is about to begin."""
+        self.topics = {case.id: case.topic for case in cases}
+        header = {
+            "suite": {"version": __version__, "commit": commit_of(Path(__file__).parent), "cases": set_digest(cases)},
+            "run": {"started": self.started, "arguments": list(self.config.invocation_params.args)},
+            "build": build.facts,
+        }
+        writer = ReportWriter(self.directory, build.slug, header)
+        try:
+            writer.begin(rule_records(rules, cases), [case_record(case, rules) for case in cases], plan)
+        except OSError as error:
+            self.error = f"no report: {error}"
+        else:
+            self.writer = writer
+
+    def add(self, pair: Pair, outcome: Outcome) -> None:
+        if self.writer is not None:
+            self.writer.add(*pair, outcome)
+
+    def finish(self, exit_status: int) -> None:
+        """Write the report; what was planned and did not run is in it, with the reason."""
+        if self.writer is not None:
+            try:
+                self.path = self.writer.finish(self.why_not_run, "the run ended before it", exit_status)
+            except OSError as error:
+                self.error = f"no report: {error}"
+
+    def table(self) -> list[str]:
+        """Return the outcomes by topic and target, as lines of a table."""
+        if self.writer is None:
+            return []
+        counts: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        targets = list(dict.fromkeys(target for _, target in self.writer.plan))
+        for (case, target), record in self.writer.outcomes.items():
+            counts[self.topics[case]][target][record["status"]] += 1
+        rows = [["topic", *targets]]
+        for topic, by_target in sorted(counts.items()):
+            rows.append([topic, *(words(by_target[target]) for target in targets)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def words(counts: Counter[str]) -> str:
+    return ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status]) or "-"

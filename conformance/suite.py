@@ -1,0 +1,143 @@
+"""What one run of pytest tests: case files, the rules that they cite, and the targets of each case."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from conformance.case import Case, load_cases
+from conformance.feed import Feed
+from conformance.problem import CaseFileError, Problem
+from conformance.rule import FILE as RULES_FILE
+from conformance.rule import Rule, find_rules, level_of, load_rules
+from conformance.target import Build, Target
+
+DEFAULT_DTYPE = "float32"
+SHIPPED = (Path(__file__).parent / "cases", Path(__file__).parent.parent / "cases")  # in a wheel; in a checkout
+
+
+def shipped_cases() -> Path:
+    """Return the directory of the cases that come with the suite."""
+    return next(path for path in SHIPPED if (path / RULES_FILE).is_file())
+
+
+class Suite:
+    """The cases of one run, read once each, and where they run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.root = config.rootpath
+        self.feed = Feed(config)
+        self.known: list[Path] = []  # case files that pytest has found
+        self.read: dict[Path, list[Case] | CaseFileError] = {}
+        self.rules_read: dict[Path, dict[str, Rule]] = {}
+        self.ids: dict[str, Case] = {}
+        self.marks_made: dict[tuple[str, ...], tuple[pytest.Mark, ...]] = {}
+
+    @property
+    def build(self) -> Build:
+        return self.feed.build
+
+    @property
+    def choices(self) -> list[str]:
+        """The options of this run that decide what torch does, for a command that repeats one item."""
+        option = self.config.option
+        python = [] if option.python == sys.executable else ["--python", option.python]
+        repeated = (("--device", option.device), ("--device-module", option.device_module), ("--dtype", option.dtype))
+        return python + [word for name, values in repeated for value in values for word in (name, value)]
+
+    def name_of(self, path: Path) -> str:
+        """Return the name by which messages call a file: relative to pytest's root where it lies below it."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+    def rules_of(self, path: Path) -> dict[str, Rule]:
+        """Return the rules that the cases in the file at `path` may cite: those beside it and the shipped ones."""
+        rules = dict(self.read_rules(shipped_cases() / RULES_FILE))
+        own = find_rules(path.parent)
+        if own is not None and own.resolve() != (shipped_cases() / RULES_FILE).resolve():
+            for name, rule in self.read_rules(own).items():
+                if name in rules:
+                    message = f"the rule {name!r} is one of the suite's own"
+                    raise CaseFileError([Problem(file=self.name_of(own), line=1, column=1, message=message)])
+                rules[name] = rule
+        return rules
+
+    def read_rules(self, path: Path) -> dict[str, Rule]:
+        if path not in self.rules_read:
+            self.rules_read[path] = load_rules(path, self.name_of(path))
+        return self.rules_read[path]
+
+    def cases(self, path: Path) -> list[Case]:
+        """Return the cases of a file; raise CaseFileError when it has problems.
+
+        The first call reads every file that is known by then, while the worker imports torch.
+        """
+        if path not in self.known:
+            self.known.append(path)
+        for waiting in self.known:
+            if waiting not in self.read:
+                self.read[waiting] = self.load(waiting)
+        result = self.read[path]
+        if isinstance(result, CaseFileError):
+            raise result
+        return result
+
+    def load(self, path: Path) -> list[Case] | CaseFileError:
+        name = self.name_of(path)
+        try:
+            cases = load_cases(path, name, self.rules_of(path))
+            problems = [self.duplicate(case) for case in cases if case.id in self.ids]
+            if problems:
+                raise CaseFileError(problems)
+        except CaseFileError as error:
+            return error
+        except OSError as error:
+            return CaseFileError([Problem(file=name, line=1, column=1, message=f"can't be read: {error.strerror}")])
+        self.ids.update((case.id, case) for case in cases)
+        return cases
+
+    def duplicate(self, case: Case) -> Problem:
+        first = self.ids[case.id]
+        hint = f"first in {first.file}:{first.line}"
+        return Problem(
+            file=case.file, line=case.line, column=1, path="id", message=f"{case.id!r} stands twice", hint=hint
+        )
+
+    def targets(self) -> Iterator[Target]:
+        option = self.config.option
+        build = self.build
+        devices = option.device or [*build.present_in_tree, *option.require_device]
+        for device in dict.fromkeys(devices):
+            for dtype in dict.fromkeys(option.dtype or [DEFAULT_DTYPE]):
+                yield Target(device=device, dtype=dtype)
+
+    def lost_devices(self) -> list[str]:
+        """Return a line for each required device that can't be used."""
+        required = dict.fromkeys(self.config.option.require_device)
+        return [f"{name}: {self.build.why_absent(name)}" for name in required if self.build.why_absent(name)]
+
+    def all_rules(self) -> dict[str, Rule]:
+        """Return every rule that has been read."""
+        return {name: rule for rules in self.rules_read.values() for name, rule in rules.items()}
+
+    def level_of(self, case: Case, path: Path) -> str:
+        return level_of(self.rules_of(path), case.rules)
+
+    def marks(self, case: Case, target: Target, level: str) -> Sequence[pytest.Mark]:
+        """Return the markers of an item, by which `-m` selects it."""
+        key = (case.topic, level, target.device, target.dtype, *case.rules)
+        if key not in self.marks_made:
+            marks = [getattr(pytest.mark, name).mark for name in (level, target.device.partition(":")[0], target.dtype)]
+            marks.append(pytest.mark.topic(name=case.topic).mark)
+            marks += [pytest.mark.rule(id=rule).mark for rule in case.rules]
+            self.marks_made[key] = tuple(marks)
+        return self.marks_made[key]
+
+
+def command(choices: Sequence[str], nodeid: str) -> str:
+    """Return the shell command that runs one item alone."""
+    return shlex.join(["pytest", *choices, nodeid])

@@ -1,0 +1,70 @@
+"""Which torch a condition speaks of: PEP 440 specifiers, and whether alternatives tile.
+
+A build's local part (`+cpu`, `+git1a2b3c`) is dropped. A development, alpha or release-candidate build
+counts as the release that it leads to, unless the bound itself names such a build.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+OPERATORS = (">=", "<=", ">", "<", "==", "!=")
+SENTENCE = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
+
+
+@functools.lru_cache(maxsize=None)
+def parse(text: str) -> SpecifierSet:
+    """Return the condition that `text` states; raise ValueError when it states none."""
+    try:
+        condition = SpecifierSet(text)
+    except InvalidSpecifier:
+        raise ValueError(f"expected {SENTENCE}, got {text!r}") from None
+    if not condition or any(part.operator not in OPERATORS or "*" in part.version for part in condition):
+        raise ValueError(f"expected {SENTENCE}, got {text!r}")
+    return condition
+
+
+@functools.lru_cache(maxsize=None)
+def holds(text: str, torch: str) -> bool:
+    """Return whether the condition `text` holds for the torch version `torch`."""
+    version = Version(torch)
+    release = Version(version.base_version)
+    public = Version(version.public)
+    return all(
+        part.contains(public if Version(part.version).is_prerelease else release, prereleases=True)
+        for part in parse(text)
+    )
+
+
+def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = None) -> str:
+    """Say in words where `conditions` leave a release without an alternative or give it two; else "".
+
+    Only releases for which `within` holds count. None stands for every release. The check looks at
+    the releases at and beside each bound: between two neighbouring bounds nothing changes.
+    """
+    for release in _telling_releases([*conditions, within]):
+        if within is not None and not holds(within, release):
+            continue
+        count = sum(condition is None or holds(condition, release) for condition in conditions)
+        if count != 1:
+            return f"torch {release} has {'no alternative' if count == 0 else f'{count} alternatives'}"
+    return ""
+
+
+def _telling_releases(conditions: Iterable[str | None]) -> list[str]:
+    releases = {(1, 13, 0), (9999, 0, 0)}
+    for condition in conditions:
+        for part in parse(condition) if condition else ():
+            major, minor, patch = (*Version(part.version).release, 0, 0)[:3]
+            releases |= {(major, minor, patch), (major, minor, patch + 1)}
+            if patch:
+                releases.add((major, minor, patch - 1))
+            elif minor:
+                releases.add((major, minor - 1, 9999))
+            else:
+                releases.add((major - 1, 9999, 9999))
+    return [".".join(map(str, release)) for release in sorted(releases) if release >= (1, 13, 0)]

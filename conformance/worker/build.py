@@ -1,0 +1,65 @@
+"""Says what torch this interpreter has: version, build, devices. Facts only."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+from typing import Any, Dict, List
+
+import torch
+
+IN_TREE = ("cpu", "cuda", "mps", "xpu")
+
+
+def describe(requested: List[str]) -> Dict[str, Any]:
+    """Return the facts of the build; devices are those of PyTorch itself and those in `requested`."""
+    names = list(dict.fromkeys((*IN_TREE, *requested)))
+    return {
+        "torch": str(torch.__version__),
+        "git": str(getattr(torch.version, "git_version", None) or "unknown"),
+        "debug": bool(getattr(torch.version, "debug", False)),
+        "cuda": getattr(torch.version, "cuda", None),
+        "hip": getattr(torch.version, "hip", None),
+        "config": torch.__config__.show(),
+        "path": os.path.dirname(os.path.abspath(str(torch.__file__))),
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "executable": sys.executable,
+        "system": f"{platform.system()}-{platform.machine()}".lower(),
+        "platform": platform.platform(),
+        "devices": [device(name) for name in names],
+    }
+
+
+def device(name: str) -> Dict[str, Any]:
+    """Return one device's facts; `absent` says why it can't be used, and is None when it can."""
+    facts: Dict[str, Any] = {"type": name, "name": "", "count": 0, "driver": None, "absent": None}
+    if name == "cpu":
+        return {**facts, "name": platform.processor() or platform.machine(), "count": 1}
+    backend = getattr(torch, name, None) if name != "mps" else getattr(torch.backends, "mps", None)
+    try:
+        if name in IN_TREE and (backend is None or not backend.is_available()):
+            return {**facts, "absent": f"torch.{name} is not available"}
+        torch.ones(1, device=name).add(1).cpu()
+        count = getattr(backend, "device_count", lambda: 1)()
+        title = backend.get_device_name(0) if hasattr(backend, "get_device_name") else name
+        driver = torch.version.cuda if name == "cuda" else None
+    except Exception as error:
+        return {**facts, "absent": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+    return {**facts, "name": str(title), "count": int(count), "driver": driver}
+
+
+def answers(name: str) -> bool:
+    """Whether the device still computes, after a case on it went wrong."""
+    try:
+        return bool(torch.ones(2, device=name).sum().item() == 2.0)
+    except Exception:
+        return False
+
+
+def import_modules(names: List[str]) -> None:
+    """Import the modules that bring out-of-tree back-ends."""
+    for name in names:
+        importlib.import_module(name)

@@ -1,0 +1,94 @@
+"""Turns the text of steps and expressions into code that can touch only what belongs to the case.
+
+The parent has checked every name and attribute already. Two things can't be seen in the text: whether
+an attribute that the case defines for its own objects is read from somebody else's object, and
+whether an assignment changes an object that all cases share. Both are asked when they happen.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from typing import Any
+
+from conformance import vocabulary
+
+MODULE = "__case__"  # the __name__ under which steps run, and so the __module__ of what they define
+
+
+@functools.lru_cache(maxsize=None)
+def compile_text(text: str, mode: str) -> types.CodeType:
+    tree = Guard().visit(ast.parse(text, mode=mode))
+    return compile(ast.fix_missing_locations(tree), "<case>", mode)  # type: ignore[no-any-return]
+
+
+def compile_step(text: str, mode: str, file: str, line: int) -> types.CodeType:
+    """Return the code of `text`, which stands in `file` from `line` on, so that tracebacks lead there."""
+    return relocate(compile_text(text, mode), file, line - 1)
+
+
+def relocate(code: types.CodeType, file: str, offset: int) -> types.CodeType:
+    constants = tuple(
+        relocate(constant, file, offset) if isinstance(constant, types.CodeType) else constant
+        for constant in code.co_consts
+    )
+    return code.replace(co_filename=file, co_firstlineno=code.co_firstlineno + offset, co_consts=constants)
+
+
+class Guard(ast.NodeTransformer):
+    """Sends each write to an attribute, and each read of an attribute outside the vocabulary, past a question."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = call("__writable__", node.value)
+        elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
+            return ast.copy_location(call("__read__", node.value, ast.Constant(value=node.attr)), node)
+        return node
+
+
+def call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=list(arguments), keywords=[])
+
+
+def writable(owner: Any) -> Any:
+    """Return `owner` if a case may set its attributes: an instance, or a class or function that the case made."""
+    shared = isinstance(owner, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType))
+    if shared and getattr(owner, "__module__", None) != MODULE:
+        raise AttributeError(f"a case can't change {owner!r}, which all cases share")
+    return owner
+
+
+def read(owner: Any, name: str) -> Any:
+    """Return the attribute `name` of `owner` if a case can have put it there, or if `owner` is a namespace."""
+    if type(owner) is Namespace or is_own(owner, name):
+        return getattr(owner, name)
+    raise AttributeError(f"{type(owner).__name__!r} has no attribute {name!r} that this case has given it")
+
+
+def is_own(owner: Any, name: str) -> bool:
+    if name in getattr(owner, "__dict__", ()):
+        return not isinstance(owner, type) or owner.__module__ == MODULE
+    for kept in ("_parameters", "_buffers", "_modules"):
+        if name in getattr(owner, "__dict__", {}).get(kept, ()):
+            return True
+    kind = owner.__self_class__ if type(owner) is super else owner if isinstance(owner, type) else type(owner)
+    return any(cls.__module__ == MODULE and name in cls.__dict__ for cls in kind.__mro__)
+
+
+class Namespace:
+    """A torch module as cases see it: the vocabulary's names, and nothing else."""
+
+    def __init__(self, path: str, members: dict[str, Any]) -> None:
+        self.__dict__.update(members)
+        self.__dict__["__name__"] = path
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{self.__name__}.{name} belongs to the vocabulary and can't be set")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"this torch has no {self.__name__}.{name}")
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}>"

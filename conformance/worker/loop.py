@@ -1,0 +1,64 @@
+"""The worker's conversation: one line of JSON in, one line out, on descriptors that no print can reach.
+
+First comes `{"hello": build}`, or `{"refused": why}` when torch can't be had. Then each request
+`{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}` is answered with
+`{"n": 7, "status": …}` in the order in which they came. The end of the input ends the worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, Dict, List
+
+LONGEST_STDERR = 2**20
+
+
+def take_over_streams() -> "tuple[int, int]":
+    """Return descriptors for requests and answers; 0 becomes empty and 1 becomes stderr for all that follows."""
+    requests, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    return requests, answers
+
+
+def shorten_stderr() -> None:
+    """Empty the file behind stderr when cases have printed it full."""
+    try:
+        if os.fstat(2).st_size > LONGEST_STDERR:
+            sys.stderr.flush()
+            os.ftruncate(2, 0)
+    except OSError:
+        pass  # not a file: somebody reads it as it comes
+
+
+def main(modules: List[str], devices: List[str]) -> None:
+    """Serve requests until the input ends."""
+    requests, answers = take_over_streams()
+
+    def answer(message: Dict[str, Any]) -> None:
+        line = memoryview((json.dumps(message) + "\n").encode("ascii"))
+        while line:
+            line = line[os.write(answers, line) :]
+
+    try:
+        from conformance.worker import build
+
+        build.import_modules(modules)
+        from conformance.worker.engine import Engine
+
+        engine = Engine()
+        answer({"hello": build.describe(devices)})
+    except BaseException as error:
+        answer({"refused": f"{type(error).__name__}: {error}"})
+        raise
+    with os.fdopen(requests, "r", encoding="ascii") as lines:
+        for line in lines:
+            answered = engine.run(json.loads(line))
+            answer(answered)
+            if answered.get("device_lost"):
+                return
+            shorten_stderr()

@@ -1,0 +1,225 @@
+"""Runs one case: its statements in order, its expectations at their places, up to the first step that fails."""
+
+from __future__ import annotations
+
+import re
+import time
+import types
+import warnings
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from conformance.worker.checks import check
+from conformance.worker.code import MODULE, compile_step
+from conformance.worker.names import offer
+from conformance.worker.reference import References
+from conformance.worker.state import World
+from conformance.worker.values import one_line, plain
+
+MESSAGE = 2000  # how many characters of an error's message are kept
+
+# What a device says that lacks an operation or a dtype, as opposed to one that gets it wrong.
+LACKS = re.compile(
+    r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
+    r"|doesn't support|does not support|not supported (?:on|for)|is not implemented for the"
+)
+NOT_BUILT = re.compile(r"requires compiling PyTorch with|not compiled with|compiled without|built without")
+
+
+class Runner:
+    """Runs cases on one device; what a case needs from run to run is made once."""
+
+    def __init__(self, device: str, world: World) -> None:
+        self.device = device
+        self.world = world
+        self.generator = torch.Generator()
+        self.offered = offer(device, self.generator)
+        self.references = References(self.offered)
+
+    def run(self, program: Dict[str, Any]) -> Dict[str, Any]:
+        """Run `program` (`file`, `dtype`, `steps`) and return its outcome: `status` and what goes with it."""
+        begin = time.perf_counter()
+        run = CaseRun(self, program)
+        self.world.begin(self.device, run.dtype, self.generator)
+        try:
+            with warnings.catch_warnings(record=True) as run.warned:
+                warnings.simplefilter("always")
+                outcome = run.all_steps()
+        finally:
+            run.names.clear()
+            del run
+            self.world.restore()
+        outcome["seconds"] = round(time.perf_counter() - begin, 6)
+        return outcome
+
+
+class CaseRun:
+    """One case while it runs."""
+
+    def __init__(self, runner: Runner, program: Dict[str, Any]) -> None:
+        self.device = runner.device
+        self.dtype_name: str = program["dtype"]
+        self.dtype: torch.dtype = getattr(torch, self.dtype_name)
+        self.references = runner.references
+        self.file: str = program["file"]
+        self.steps: List[Dict[str, Any]] = program["steps"]
+        self.log: List[Any] = []
+        self.warned: List[warnings.WarningMessage] = []
+        self.line = 0
+        self.names: Dict[str, Any] = {
+            "__builtins__": runner.offered, "__name__": MODULE, "log": self.add_to_log, "dtype": self.dtype,
+        }  # fmt: skip
+
+    def add_to_log(self, *event: Any) -> None:
+        entries = [plain(part) for part in event]
+        self.log.append(entries[0] if len(entries) == 1 else entries)
+
+    def all_steps(self) -> Dict[str, Any]:
+        for index, step in enumerate(self.steps):
+            self.line = step["line"]
+            problem = self.statements(step) if "do" in step else self.expectations(step)
+            if problem is not None:
+                return {"step": index, "line": self.line, **problem}
+        return {"status": "pass"}
+
+    def live(self, expression: Dict[str, str]) -> Any:
+        """Return what an expression means for the objects of the case themselves."""
+        return eval(self.code(expression["expr"], "eval"), self.names)
+
+    def reference(self, value: Any) -> Any:
+        """Return an expected value; expressions in it are evaluated on copies."""
+        if isinstance(value, dict) and "expr" in value:
+            return self.references.evaluate(self.code(value["expr"], "eval"), self.names)
+        if isinstance(value, list):
+            return [plain(self.reference(item)) for item in value]
+        return value
+
+    def code(self, text: str, mode: str) -> types.CodeType:
+        return compile_step(text, mode, self.file, self.line)
+
+    def statements(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+        before = len(self.warned)
+        raised: Optional[Exception] = None
+        try:
+            exec(self.code(step["do"], "exec"), self.names)
+        except Exception as error:
+            raised = error
+        given = self.warned[before:]
+        failures = []
+        if "raises" in step:
+            failures += raises(step["raises"], raised)
+        elif raised is not None:
+            return self.unexpected(raised)
+        if "warns" in step:
+            failures += warns(step["warns"], given)
+        lacking = self.lacking(raised) if failures and raised is not None else None
+        if raised is not None:
+            raised.__traceback__ = None  # it holds the frames, and they the tensors
+        return lacking or (failed(failures) if failures else None)
+
+    def expectations(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+        failures = []
+        for entry in step["expect"]:
+            self.line = entry["line"]
+            try:
+                subject = self.log if is_log(entry) else eval(self.code(entry["subject"], "eval"), self.names)
+            except Exception as error:
+                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error)))
+                continue
+            tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
+            for name, expected, line in entry["checks"]:
+                if name in tolerance:
+                    continue
+                self.line = line
+                path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
+                try:
+                    difference = check(subject, name, expected, self, tolerance)
+                except Exception as error:
+                    difference = ("no error", plain(error))
+                    error.__traceback__ = None
+                if difference is not None:
+                    failures.append(failure(line, path, *difference))
+        if not failures:
+            return None
+        self.line = failures[0]["line"]
+        return failed(failures)
+
+    def unexpected(self, error: Exception) -> Dict[str, Any]:
+        """Return the problem of a step that raised although nothing in it expects that."""
+        lacking = self.lacking(error)
+        lines = []
+        trace = error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.file:
+                lines.append([trace.tb_lineno, trace.tb_frame.f_code.co_name])
+            trace = trace.tb_next
+        error.__traceback__ = None
+        if lacking is not None:
+            return lacking
+        if lines:
+            self.line = lines[0][0]
+        return {
+            "status": "error",
+            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}"[:MESSAGE])],
+            "traceback": lines,
+        }
+
+    def lacking(self, error: Exception) -> Optional[Dict[str, Any]]:
+        """Return the problem `unsupported` if `error` says that this device or build lacks something.
+
+        Float32 and float64 on the CPU are what autograd is defined on: nothing excuses them but a build
+        without the library that an operation is made of.
+        """
+        text = one_line(str(error))
+        if NOT_BUILT.search(text):
+            return {"status": "unsupported", "reason": text[:200]}
+        basic = self.device == "cpu" and self.dtype_name in ("float32", "float64")
+        if not basic and isinstance(error, (NotImplementedError, RuntimeError, TypeError)) and LACKS.search(text):
+            return {"status": "unsupported", "reason": f"{type(error).__name__}: {text[:200]}"}
+        return None
+
+
+def is_log(entry: Dict[str, Any]) -> bool:
+    return bool(entry["checks"][0][0] == "log")
+
+
+def failed(failures: List[Dict[str, Any]]) -> Dict[str, Any]:
+    return {"status": "fail", "failures": failures}
+
+
+def failure(line: int, path: str, expected: str, observed: str) -> Dict[str, Any]:
+    return {"line": line, "path": path, "expected": expected[:MESSAGE], "observed": observed[:MESSAGE]}
+
+
+def raises(expected: Dict[str, Any], raised: Optional[Exception]) -> List[Dict[str, Any]]:
+    if expected["type"] is None:
+        observed = None if raised is None else plain(raised)
+    elif raised is None:
+        observed = "nothing was raised"
+    else:
+        observed = None if matches(type(raised), str(raised), expected) else plain(raised)
+    return [] if observed is None else [failure(expected["line"], "raises", described(expected), observed)]
+
+
+def warns(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> List[Dict[str, Any]]:
+    if expected["type"] is None:
+        fine = not given
+    else:
+        fine = any(matches(warning.category, str(warning.message), expected) for warning in given)
+    if fine:
+        return []
+    observed = "; ".join(f"{warning.category.__name__}: {one_line(str(warning.message))}" for warning in given)
+    return [failure(expected["line"], "warns", described(expected), observed or "no warning")]
+
+
+def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:
+    named = any(cls.__name__ == expected["type"] for cls in kind.__mro__)
+    text = one_line(message)
+    return named and all(one_line(part) in text for part in expected["match"])
+
+
+def described(expected: Dict[str, Any]) -> str:
+    if expected["type"] is None:
+        return "nothing"
+    return f"{expected['type']}: … " + " … ".join(map(one_line, expected["match"])) + " …"

@@ -1,0 +1,129 @@
+"""Plain values: what a tensor or another object holds, as JSON can say it, and whether two of them agree.
+
+Comparing is done in plain Python, so that a torch whose arithmetic is broken can't hide it.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import warnings
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+
+# Relative and absolute tolerance by dtype: those of torch.testing.assert_close.
+TOLERANCES: Dict[torch.dtype, Tuple[float, float]] = {
+    torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7), torch.complex32: (1e-3, 1e-5), torch.complex64: (1.3e-6, 1e-5),
+    torch.complex128: (1e-7, 1e-7),
+}  # fmt: skip
+EXACT = (0.0, 0.0)
+SHOWN = 16  # how many elements of a list a message shows
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return `value` as numbers, text, lists and dicts; what is none of these becomes text."""
+    if value is None or isinstance(value, (bool, int, float, complex, str)):
+        return value
+    if isinstance(value, torch.Tensor):
+        return elements(value)
+    if depth > 20:
+        return "…"
+    if isinstance(value, (list, tuple)):
+        return [plain(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {str(key): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return str(value).rpartition(".")[2]
+    if isinstance(value, torch.device):
+        return value.type
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {one_line(str(value))}"
+    return name_of_node(value) if is_node(value) else type(value).__name__
+
+
+def elements(tensor: torch.Tensor) -> Any:
+    """Return the elements of a tensor of any layout as nested lists."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if tensor.layout is not torch.strided:
+            tensor = tensor.detach().to_dense()
+        return tensor.tolist()
+
+
+def is_node(value: Any) -> bool:
+    return hasattr(value, "next_functions") and hasattr(value, "name")
+
+
+def name_of_node(node: Any) -> Optional[str]:
+    """Return the name of a node of the graph as its repr shows it, or None for no node."""
+    return None if node is None else str(node.name()).rpartition("::")[2]
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
+    """Whether two plain values are the same, numbers within `tolerance` (relative, absolute)."""
+    if isinstance(expected, bool) or isinstance(observed, bool):
+        return observed is expected
+    if isinstance(expected, (int, float, complex)):
+        return isinstance(observed, (int, float, complex)) and near(observed, expected, tolerance)
+    if isinstance(expected, list):
+        if not isinstance(observed, list) or len(observed) != len(expected):
+            return False
+        return all(agree(got, wanted, tolerance) for got, wanted in zip(observed, expected))
+    if isinstance(expected, dict):
+        if not isinstance(observed, dict) or observed.keys() != expected.keys():
+            return False
+        return all(agree(observed[key], expected[key], tolerance) for key in expected)
+    return type(observed) is type(expected) and bool(observed == expected)
+
+
+def all_are(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
+    """Whether nested lists hold `expected` everywhere, and hold something at all."""
+    found = list(leaves(observed))
+    return bool(found) and all(agree(leaf, expected, tolerance) for leaf in found)
+
+
+def leaves(value: Any) -> List[Any]:
+    if not isinstance(value, list):
+        return [value]
+    return [leaf for item in value for leaf in leaves(item)]
+
+
+def near(observed: complex, expected: complex, tolerance: Tuple[float, float]) -> bool:
+    if isinstance(observed, complex) or isinstance(expected, complex):
+        first, second = complex(observed), complex(expected)
+        if cmath.isfinite(first) and cmath.isfinite(second):
+            return abs(first - second) <= tolerance[1] + tolerance[0] * abs(second)
+        return near(first.real, second.real, tolerance) and near(first.imag, second.imag, tolerance)
+    if isinstance(observed, int) and isinstance(expected, int):
+        return observed == expected
+    if math.isnan(expected) or math.isnan(observed):
+        return math.isnan(expected) and math.isnan(observed)
+    if math.isinf(expected) or math.isinf(observed):
+        return observed == expected
+    return abs(observed - expected) <= tolerance[1] + tolerance[0] * abs(expected)
+
+
+def shown(value: Any) -> str:
+    """Return a plain value as a message shows it: a number to seven digits, a long list cut."""
+    if isinstance(value, bool) or value is None:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return f"{value:.7g}" if value != int_like(value) else f"{value:.1f}"
+    if isinstance(value, complex):
+        return f"{value.real:.7g}{value.imag:+.7g}j"
+    if isinstance(value, list):
+        cut = ["…"] if len(value) > SHOWN else []
+        return "[" + ", ".join([shown(item) for item in value[:SHOWN]] + cut) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {shown(item)}" for key, item in list(value.items())[:SHOWN]) + "}"
+    return str(value)
+
+
+def int_like(value: float) -> float:
+    return float(int(value)) if math.isfinite(value) and abs(value) < 1e7 else math.nan
