@@ -16,7 +16,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from conformance import language, versions, vocabulary
@@ -56,19 +55,18 @@ class Case:
     digest: str
 
 
-def load_cases(path: Path, name: str, rules: Mapping[str, Rule]) -> list[Case]:
-    """Return the cases of the file at `path`; raise CaseFileError with every problem that it has."""
+def read_text(content: bytes, name: str) -> str:
+    """Return the text of a case file."""
+    if len(content) > MAX_BYTES:
+        message = f"expected at most {MAX_BYTES} bytes, got {len(content)}"
+        raise CaseFileError([Problem(file=name, line=1, column=1, message=message, hint="split the file")])
     try:
-        content = path.read_bytes()
-        if len(content) > MAX_BYTES:
-            message = f"expected at most {MAX_BYTES} bytes, got {len(content)}"
-            raise CaseFileError([Problem(file=name, line=1, column=1, message=message, hint="split the file")])
-        text = content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        problem = Problem(file=name, line=line, column=1, message="expected UTF-8 text", hint=f"byte {error.start}")
-        raise CaseFileError([problem]) from None
-    return parse_cases(text, name, rules)
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        message = f"expected UTF-8 text, got the byte 0x{content[error.start]:02x}"
+        raise CaseFileError([Problem(file=name, line=line, column=column, message=message)]) from None
 
 
 def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
@@ -152,13 +150,13 @@ class CaseReader:
             text = node if isinstance(node.value, str) else node.value.get("do") if isinstance(node.value, dict) else None
             parsed = language.parse(text.value) if text is not None and isinstance(text.value, str) else None
             if parsed is not None and parsed.tree is not None:
-                self.names.anywhere |= language.names_bound(parsed.tree)
-                self.names.attributes |= language.attributes_defined(parsed.tree)
-            read.append((node, parsed, any(inner.line in self.broken for inner in node.walk())))
+                self.names.anywhere |= parsed.bound
+                self.names.attributes |= parsed.attributes
+            read.append((node, parsed, bool(self.broken) and any(inner.line in self.broken for inner in node.walk())))
         steps = []
         for node, parsed, broken in read:
-            if broken and parsed is not None and parsed.tree is not None:
-                self.names.bound |= language.names_bound(parsed.tree)
+            if broken and parsed is not None:
+                self.names.bound |= parsed.bound
             elif not broken:
                 steps.append(self.expectation(node) if parsed is None else self.statements(node, parsed))
         if steps and not any(broken for *_, broken in read) and not any(step.keys() & {"expect", "raises", "warns"} for step in steps):
@@ -183,7 +181,8 @@ class CaseReader:
     def findings(self, node: Node, path: str, parsed: language.Parsed) -> None:
         language.check(parsed, self.names)
         if parsed.tree is not None:
-            self.names.bound |= language.names_bound(parsed.tree) - language.names_deleted(parsed.tree)
+            self.names.bound -= language.names_deleted(parsed.tree)
+            self.names.bound |= parsed.bound
         for finding in parsed.findings:
             place = node.place_in(finding.line, finding.column)
             self.report(place, path, finding.message, finding.hint)
@@ -278,6 +277,8 @@ class CaseReader:
         return node.value
 
     def expression(self, node: Node, path: str) -> set[str]:
+        if node.value in self.names.bound and not node.value.startswith("_"):
+            return set()  # a variable alone, which most subjects are
         parsed = language.parse(node.value, mode="eval")
         self.findings(node, path, parsed)
         return parsed.needs

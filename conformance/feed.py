@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -79,10 +80,6 @@ class Feed:
             else:
                 self.executor = Workers(option.python, option.device_module, devices, option.case_timeout)
 
-    @property
-    def is_started(self) -> bool:
-        return self.executor is not None
-
     @cached_property
     def build(self) -> Build:
         """The torch under test; waits until the worker has imported it."""
@@ -90,8 +87,13 @@ class Feed:
         assert self.executor is not None
         return self.executor.hello()
 
+    @property
+    def knows_build(self) -> bool:
+        return "build" in self.__dict__
+
     def order(self, items: Sequence[CaseItem]) -> None:
         """Take note of the items of the run, in the order in which they will be run."""
+        gc.freeze()  # they are here to stay, and collecting garbage need not look at them again and again
         self.items = items
         for number, item in enumerate(items):
             item.number = number
@@ -110,8 +112,7 @@ class Feed:
                 self.send_ahead(following)
 
     def send_ahead(self, item: CaseItem) -> None:
-        is_marked = any(item.get_closest_marker(name) for name in ("skip", "skipif", "xfail"))
-        if not is_marked and not self.why_not(item):
+        if not any(mark.name in ("skip", "skipif", "xfail") for mark in item.iter_markers()) and not self.why_not(item):
             self.send(item)
 
     def send(self, item: CaseItem) -> None:

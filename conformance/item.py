@@ -15,7 +15,7 @@ from conformance.case import Case
 from conformance.failure import failure_text
 from conformance.outcome import Outcome
 from conformance.problem import CaseFileError
-from conformance.process import WorkerRefused
+from conformance.process import Refused
 from conformance.suite import Suite, command
 from conformance.target import Target
 
@@ -36,11 +36,14 @@ class CaseFile(pytest.File):
         return node
 
     def collect(self) -> Iterator[CaseItem]:
+        cases = self.suite.cases(self.path)
+        if self.suite.refused:
+            return  # the first file has said why, and nothing can be run
         try:
-            cases = self.suite.cases(self.path)
             targets = list(self.suite.targets())
-        except WorkerRefused as error:
-            pytest.exit(f"no torch to test: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
+        except Refused:
+            self.suite.refused = True
+            raise
         for case in cases:
             level = self.suite.level_of(case, self.path)
             for target in targets:
@@ -48,7 +51,7 @@ class CaseFile(pytest.File):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
         """Return the problems of the file as they are; a traceback through the loader would tell nothing."""
-        if isinstance(excinfo.value, CaseFileError):
+        if isinstance(excinfo.value, (CaseFileError, Refused)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 

@@ -48,8 +48,14 @@ class Outcome:
 
     def record(self) -> dict[str, Any]:
         """Return the outcome as the report holds it: fields at their default are left out."""
-        plain = asdict(self)
-        return {name: value for name, value in plain.items() if name == "status" or value not in (None, (), "", 0.0)}
+        record: dict[str, Any] = {"status": self.status}
+        for name in ("seconds", "step", "line", "traceback", "reason", "stderr"):
+            value = getattr(self, name)
+            if value not in (None, (), "", 0.0) or name == "step" and value == 0:
+                record[name] = value
+        if self.failures:
+            record["failures"] = [asdict(failure) for failure in self.failures]
+        return record
 
 
 def outcome_of(record: dict[str, Any]) -> Outcome:

@@ -7,7 +7,7 @@ it is known that there are cases, so that importing torch and reading YAML overl
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,14 @@ import pytest
 
 from conformance.item import CaseFile, CaseItem
 from conformance.outcome import Outcome, outcome_of
-from conformance.process import WorkerRefused
-from conformance.recorder import Pair, Recorder
+from conformance.process import Refused
+from conformance.recorder import Recorder
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import find_rules
-from conformance.suite import Suite
+from conformance.suite import SUFFIXES, Suite
 from conformance.target import DTYPES, IN_TREE, Build
 
 NOT_CASES = (RULES_FILE, "known-issues.yaml")
-SUFFIXES = (".yaml", ".yml")
 
 
 def positive(text: str) -> float:
@@ -82,24 +81,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Running:
-    """The hooks of one run and what they share."""
+    """The hooks of one run and what they share.
+
+    With pytest-xdist each worker runs items, and what it found out travels on pytest's own reports to
+    the controller, which records. Without it, one process does both.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.suite = Suite(config)
-        self.is_xdist_worker = hasattr(config, "workerinput")
-        self.recorder = None if self.is_xdist_worker else Recorder(config)
-        self.deselected: list[Pair] = []
+        self.runs_items = hasattr(config, "workerinput") or not getattr(config.option, "tx", None)
+        self.recorder = None if hasattr(config, "workerinput") else Recorder(config)
+        self.deselected: list[str] = []  # node ids, as pytest-xdist gives them too
         self.introduced = False
+        self.distributed: list[str] = []
         self.named = {path_of(argument, config) for argument in config.args}
 
     def pytest_sessionstart(self) -> None:
         """Start the worker before anything is collected, if there are cases among the arguments."""
-        distributes = getattr(self.config.option, "tx", None) and not self.is_xdist_worker
-        if not distributes and any(holds_cases(path) for path in self.named):
+        if self.runs_items and any(holds_cases(path) for path in self.named):
             try:
                 self.suite.feed.start()
-            except WorkerRefused as error:
+            except Refused as error:
                 raise pytest.UsageError(str(error)) from None
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -119,24 +122,29 @@ class Running:
             items[:] = [item for item in items if item not in others]
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        self.deselected += [pair_of(item) for item in items if isinstance(item, CaseItem)]
+        self.deselected += [item.nodeid for item in items if isinstance(item, CaseItem)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         items = [item for item in session.items if isinstance(item, CaseItem)]
         self.suite.feed.order(items)
         if self.recorder is not None and items and not self.config.option.collectonly:
-            self.begin_report(self.suite.build, [pair_of(item) for item in items])
+            self.begin_report([item.nodeid for item in items], self.deselected)
 
-    def begin_report(self, build: Build, plan: list[Pair]) -> None:
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        self.distributed = ids
+
+    def begin_report(self, planned: Sequence[str], deselected: Sequence[str]) -> None:
         assert self.recorder is not None
-        planned = dict.fromkeys([*plan, *self.deselected])
-        self.recorder.why_not_run = dict.fromkeys(self.deselected, "deselected")
-        cases = [self.suite.ids[case] for case in dict.fromkeys(case for case, _ in planned)]
-        self.recorder.begin(build, cases, self.suite.all_rules(), list(planned))
+        left_out = self.suite.pairs(deselected)
+        self.recorder.why_not_run = dict.fromkeys(left_out, "deselected")
+        plan = list(dict.fromkeys([*self.suite.pairs(planned), *left_out]))
+        cases = [self.suite.ids[case] for case in dict.fromkeys(case for case, _ in plan)]
+        self.recorder.begin(self.suite.feed.build, cases, self.suite.all_rules(), plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        return self.suite.build.header() if self.suite.feed.items else []
+        return self.suite.feed.build.header() if self.suite.feed.items else []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -155,17 +163,29 @@ class Running:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "skipped by a marker"
             outcome = Outcome(status="not-run", reason=reason)
         if outcome is not None:
-            attach(report, pair_of(item), outcome)
+            attached = {"case": item.case.id, "target": str(item.target), **outcome.record()}
+            if self.recorder is None and not self.introduced:
+                self.introduced = True
+                attached["introduction"] = {"build": self.suite.feed.build.facts, "deselected": self.deselected}
+            report.__dict__["conformance"] = attached  # plain, so that pytest-xdist carries it across
             report.user_properties.append(("conformance", outcome.status))
         return report
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         attached = report.__dict__.get("conformance")
-        if attached is not None and self.recorder is not None:
-            self.recorder.add((attached["case"], attached["target"]), outcome_of(attached))
+        if attached is None or self.recorder is None:
+            return
+        introduction = attached.pop("introduction", None)
+        if introduction is not None and self.recorder.writer is None:
+            self.suite.feed.build = Build(facts=introduction["build"])
+            self.begin_report(self.distributed, introduction["deselected"])
+        self.recorder.add((attached["case"], attached["target"]), outcome_of(attached))
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self.suite.feed.items and self.suite.lost_devices() and exitstatus in (0, 5):
+        green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if self.recorder is not None and self.suite.lost_devices() and exitstatus in green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         self.suite.feed.close()
         if self.recorder is not None:
@@ -174,25 +194,15 @@ class Running:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.recorder is None or self.recorder.writer is None:
             return
-        lost = self.suite.lost_devices() if self.suite.feed.items else []
-        for line in lost:
-            terminalreporter.write_line(f"required device {line}", red=True)
         terminalreporter.section("autograd conformance")
-        for line in self.recorder.table():
+        for line in [*self.suite.feed.build.header(), *self.recorder.table()]:
             terminalreporter.write_line(line)
+        for line in self.suite.lost_devices():
+            terminalreporter.write_line(f"required device {line}", red=True)
         if self.recorder.path is not None:
             terminalreporter.write_line(f"report: {self.suite.name_of(self.recorder.path)}")
         if self.recorder.error:
             terminalreporter.write_line(self.recorder.error, red=True)
-
-
-def attach(report: pytest.TestReport, pair: Pair, outcome: Outcome) -> None:
-    """Put an outcome onto pytest's report as plain data, which is what pytest-xdist carries across."""
-    report.__dict__["conformance"] = {"case": pair[0], "target": pair[1], **outcome.record()}
-
-
-def pair_of(item: CaseItem) -> Pair:
-    return item.case.id, str(item.target)
 
 
 def path_of(argument: object, config: pytest.Config) -> Path:

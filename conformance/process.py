@@ -39,8 +39,8 @@ main(modules, devices)
 """
 
 
-class WorkerRefused(Exception):
-    """No worker could be started: the interpreter, torch or a module is missing or broken."""
+class Refused(Exception):
+    """There is nothing to test: the interpreter, torch, a module or the device asked for is missing or broken."""
 
 
 class WorkerProcess:
@@ -56,7 +56,7 @@ class WorkerProcess:
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise WorkerRefused(f"can't start {python}: {error}") from None
+            raise Refused(f"can't start {python}: {error}") from None
         assert self.process.stdin is not None and self.process.stdout is not None
         self.requests = self.process.stdin
         self.answers = self.process.stdout
@@ -110,6 +110,7 @@ class WorkerProcess:
             self.requests.close()
         if kill:
             self.kill()
+            return self.process.wait()
         try:
             return self.process.wait(10)
         except subprocess.TimeoutExpired:
@@ -181,26 +182,25 @@ class Workers:
             message = worker.receive(START_SECONDS)
         except EOFError:
             status = worker.end()
-            raise WorkerRefused(f"the worker ({python}) {describe_end(status)} at once\n{worker.tail()}") from None
+            raise Refused(f"the worker ({python}) {describe_end(status)} at once\n{worker.tail()}") from None
         if message is None:
             worker.end(kill=True)
-            raise WorkerRefused(f"the worker ({python}) did not import torch in {START_SECONDS:.0f} s\n{worker.tail()}")
+            raise Refused(f"the worker ({python}) did not import torch in {START_SECONDS:.0f} s\n{worker.tail()}")
         if "hello" not in message:
             worker.end()
-            raise WorkerRefused(f"{python}: {message.get('refused', 'no greeting')}")
+            raise Refused(f"{python}: {message.get('refused', 'no greeting')}")
         facts: dict[str, Any] = message["hello"]
         return facts
 
     def request(self, number: int, program: dict[str, Any]) -> None:
         """Queue a program under a number of the caller's; its answer is `outcome(number)`."""
+        self.waiting.append({"n": number, **program})
         if self.worker is None:
             self.replace()
-        assert self.worker is not None
-        if not self.waiting:
+            return
+        if len(self.waiting) == 1:
             self.since = time.monotonic()
-        message = {"n": number, **program}
-        self.waiting.append(message)
-        self.worker.send(message)
+        self.worker.send(self.waiting[-1])
 
     def is_queued(self, number: int) -> bool:
         return number in self.answered or any(message["n"] == number for message in self.waiting)
@@ -253,15 +253,22 @@ class Workers:
             self.replace()
 
     def replace(self) -> None:
-        self.worker = WorkerProcess(*self.arguments)
-        self.greet()
+        try:
+            self.worker = WorkerProcess(*self.arguments)
+            self.greet()
+        except Refused as error:
+            self.worker = None
+            for message in self.waiting:
+                self.answered[message["n"]] = {"status": "crash", "reason": f"no new worker could be started: {error}"}
+            self.waiting.clear()
+            return
         self.since = time.monotonic()
         for message in self.waiting:
             self.worker.send(message)
 
     def end_worker(self) -> None:
         if self.worker is not None:
-            self.worker.end(kill=bool(self.waiting))
+            self.worker.end(kill=True)  # all that it has to say is said, and unloading torch takes its time
             self.worker.close()
             self.worker = None
 

@@ -36,10 +36,6 @@ def load_schema(name: str) -> dict[str, Any]:
     return schema
 
 
-def is_type(value: object, name: str) -> bool:
-    return type(value) in TYPES[name]
-
-
 def problems_of(root: Node, schema: dict[str, Any], file: str) -> list[Problem]:
     """Return every difference between `root` and `schema`, in no particular order."""
     problems: list[Problem] = []
@@ -121,13 +117,17 @@ def any_of(branches: list[tuple[dict[str, Any], Check]]) -> Check:
             names += [branch["title"]] if "title" in branch else [NAMES[name] for name in types_of(branch)]
     wanted = " or ".join(dict.fromkeys(filter(None, reversed(names))))
 
+    choices = [
+        (frozenset(cls for name in types_of(branch) for cls in TYPES[name]), branch.get("required", ()), inner)
+        for branch, inner in branches
+    ]
+
     def check(node: Node, path: str, report: Report) -> None:
-        fitting = [pair for pair in branches if any(is_type(node.value, name) for name in types_of(pair[0]))]
-        if type(node.value) is dict:
-            fitting = [pair for pair in fitting if all(key in node.value for key in pair[0].get("required", ()))]
-        if fitting:
-            fitting[0][1](node, path, report)
-            return
+        kind = type(node.value)
+        for accepted, required, inner in choices:
+            if kind in accepted and (kind is not dict or all(key in node.value for key in required)):
+                inner(node, path, report)
+                return
         keys = [key for branch in mappings for key in branch.get("required", ())]
         near = [did_you_mean(key, keys) for key in node.value] if type(node.value) is dict else []
         report(node, path, f"expected {wanted}, got {shown(node.plain)}", next(filter(None, near), ""))

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from conformance.case import Case, load_cases
+from conformance.cache import CaseCache
+from conformance.case import Case, parse_cases, read_text
 from conformance.feed import Feed
 from conformance.problem import CaseFileError, Problem
+from conformance.process import Refused
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import Rule, find_rules, level_of, load_rules
 from conformance.target import Build, Target
 
 DEFAULT_DTYPE = "float32"
+SUFFIXES = (".yaml", ".yml")
 SHIPPED = (Path(__file__).parent / "cases", Path(__file__).parent.parent / "cases")  # in a wheel; in a checkout
 
 
@@ -32,10 +35,14 @@ class Suite:
         self.config = config
         self.root = config.rootpath
         self.feed = Feed(config)
+        kept = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
+        self.cache = CaseCache(kept)
         self.known: list[Path] = []  # case files that pytest has found
         self.read: dict[Path, list[Case] | CaseFileError] = {}
         self.rules_read: dict[Path, dict[str, Rule]] = {}
+        self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.ids: dict[str, Case] = {}
+        self.refused = False  # whether there is no torch, or not the device, that was asked for
         self.marks_made: dict[tuple[str, ...], tuple[pytest.Mark, ...]] = {}
 
     @property
@@ -56,9 +63,16 @@ class Suite:
 
     def rules_of(self, path: Path) -> dict[str, Rule]:
         """Return the rules that the cases in the file at `path` may cite: those beside it and the shipped ones."""
-        rules = dict(self.read_rules(shipped_cases() / RULES_FILE))
-        own = find_rules(path.parent)
-        if own is not None and own.resolve() != (shipped_cases() / RULES_FILE).resolve():
+        directory = path.parent
+        if directory not in self.rules_for:
+            self.rules_for[directory] = self.find_rules_for(directory)
+        return self.rules_for[directory]
+
+    def find_rules_for(self, directory: Path) -> dict[str, Rule]:
+        shipped = shipped_cases() / RULES_FILE
+        rules = dict(self.read_rules(shipped))
+        own = find_rules(directory)
+        if own is not None and own.resolve() != shipped.resolve():
             for name, rule in self.read_rules(own).items():
                 if name in rules:
                     message = f"the rule {name!r} is one of the suite's own"
@@ -89,7 +103,13 @@ class Suite:
     def load(self, path: Path) -> list[Case] | CaseFileError:
         name = self.name_of(path)
         try:
-            cases = load_cases(path, name, self.rules_of(path))
+            rules = self.rules_of(path)
+            content = path.read_bytes()
+            entry = self.cache.entry(content, name, rules)
+            cached = self.cache.get(entry)
+            cases = parse_cases(read_text(content, name), name, rules) if cached is None else cached
+            if cached is None:
+                self.cache.put(entry, cases)
             problems = [self.duplicate(case) for case in cases if case.id in self.ids]
             if problems:
                 raise CaseFileError(problems)
@@ -111,14 +131,31 @@ class Suite:
         option = self.config.option
         build = self.build
         devices = option.device or [*build.present_in_tree, *option.require_device]
+        unknown = [build.why_absent(name) for name in devices if build.is_unknown(name)]
+        if unknown:
+            raise Refused("; ".join(unknown))
         for device in dict.fromkeys(devices):
             for dtype in dict.fromkeys(option.dtype or [DEFAULT_DTYPE]):
                 yield Target(device=device, dtype=dtype)
 
     def lost_devices(self) -> list[str]:
         """Return a line for each required device that can't be used."""
+        if not self.feed.knows_build:
+            return []
         required = dict.fromkeys(self.config.option.require_device)
         return [f"{name}: {self.build.why_absent(name)}" for name in required if self.build.why_absent(name)]
+
+    def pairs(self, nodeids: Sequence[str]) -> list[tuple[str, str]]:
+        """Return the case and target of each item that another process collected."""
+        found = []
+        for nodeid in nodeids:
+            file, _, name = nodeid.partition("::")
+            case, bracket, target = name.rpartition("[")
+            path = self.root / file
+            if bracket and path.suffix in SUFFIXES:
+                self.cases(path)
+                found.append((case, target.rstrip("]")))
+        return found
 
     def all_rules(self) -> dict[str, Rule]:
         """Return every rule that has been read."""

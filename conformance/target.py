@@ -42,6 +42,10 @@ class Build:
         """Return why a device can't be used, or an empty string when it can."""
         return next((str(d["absent"] or "") for d in self.facts["devices"] if d["type"] == name), f"no device {name}")
 
+    def is_unknown(self, name: str) -> bool:
+        """Whether this torch doesn't even know such a device; a slip of the pen, most likely."""
+        return any(d["type"] == name and d["unknown"] for d in self.facts["devices"])
+
     @property
     def slug(self) -> str:
         """A name for files: version, commit, Python and system, so that two builds of one version differ."""

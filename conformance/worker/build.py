@@ -34,8 +34,16 @@ def describe(requested: List[str]) -> Dict[str, Any]:
 
 
 def device(name: str) -> Dict[str, Any]:
-    """Return one device's facts; `absent` says why it can't be used, and is None when it can."""
-    facts: Dict[str, Any] = {"type": name, "name": "", "count": 0, "driver": None, "absent": None}
+    """Return one device's facts.
+
+    `absent` says why it can't be used, and is None when it can; `unknown` is true when torch knows no
+    device of that name at all.
+    """
+    facts: Dict[str, Any] = {"type": name, "name": "", "count": 0, "driver": None, "absent": None, "unknown": False}
+    try:
+        torch.device(name)
+    except RuntimeError as error:
+        return {**facts, "absent": f"no device {name!r}: {one_line(error)}", "unknown": True}
     if name == "cpu":
         return {**facts, "name": platform.processor() or platform.machine(), "count": 1}
     backend = getattr(torch, name, None) if name != "mps" else getattr(torch.backends, "mps", None)
@@ -47,8 +55,12 @@ def device(name: str) -> Dict[str, Any]:
         title = backend.get_device_name(0) if hasattr(backend, "get_device_name") else name
         driver = torch.version.cuda if name == "cuda" else None
     except Exception as error:
-        return {**facts, "absent": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+        return {**facts, "absent": f"{type(error).__name__}: {one_line(error)}"}
     return {**facts, "name": str(title), "count": int(count), "driver": driver}
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def answers(name: str) -> bool:

@@ -19,20 +19,22 @@ MODULE = "__case__"  # the __name__ under which steps run, and so the __module__
 
 @functools.lru_cache(maxsize=None)
 def compile_text(text: str, mode: str) -> types.CodeType:
+    """Return the code of a step (`exec`) or an expression (`eval`)."""
     tree = Guard().visit(ast.parse(text, mode=mode))
     return compile(ast.fix_missing_locations(tree), "<case>", mode)  # type: ignore[no-any-return]
 
 
-def compile_step(text: str, mode: str, file: str, line: int) -> types.CodeType:
-    """Return the code of `text`, which stands in `file` from `line` on, so that tracebacks lead there."""
-    return relocate(compile_text(text, mode), file, line - 1)
+def compile_step(text: str, file: str, line: int) -> types.CodeType:
+    """Return the code of a step that stands in `file` from `line` on, so that tracebacks lead there."""
+    return relocate(compile_text(text, "exec"), file, line - 1)
 
 
 def relocate(code: types.CodeType, file: str, offset: int) -> types.CodeType:
-    constants = tuple(
-        relocate(constant, file, offset) if isinstance(constant, types.CodeType) else constant
-        for constant in code.co_consts
-    )
+    constants = code.co_consts
+    if any(type(constant) is types.CodeType for constant in constants):
+        constants = tuple(
+            relocate(constant, file, offset) if type(constant) is types.CodeType else constant for constant in constants
+        )
     return code.replace(co_filename=file, co_firstlineno=code.co_firstlineno + offset, co_consts=constants)
 
 

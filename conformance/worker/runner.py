@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-import types
 import warnings
 from typing import Any, Dict, List, Optional
 
 import torch
 
 from conformance.worker.checks import check
-from conformance.worker.code import MODULE, compile_step
+from conformance.worker.code import MODULE, compile_step, compile_text
 from conformance.worker.names import offer
 from conformance.worker.reference import References
 from conformance.worker.state import World
@@ -85,24 +84,26 @@ class CaseRun:
 
     def live(self, expression: Dict[str, str]) -> Any:
         """Return what an expression means for the objects of the case themselves."""
-        return eval(self.code(expression["expr"], "eval"), self.names)
+        return self.evaluate(expression["expr"])
+
+    def evaluate(self, text: str) -> Any:
+        if text in self.names:
+            return self.names[text]
+        return eval(compile_text(text, "eval"), self.names)
 
     def reference(self, value: Any) -> Any:
         """Return an expected value; expressions in it are evaluated on copies."""
         if isinstance(value, dict) and "expr" in value:
-            return self.references.evaluate(self.code(value["expr"], "eval"), self.names)
+            return self.references.evaluate(compile_text(value["expr"], "eval"), self.names)
         if isinstance(value, list):
             return [plain(self.reference(item)) for item in value]
         return value
-
-    def code(self, text: str, mode: str) -> types.CodeType:
-        return compile_step(text, mode, self.file, self.line)
 
     def statements(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         before = len(self.warned)
         raised: Optional[Exception] = None
         try:
-            exec(self.code(step["do"], "exec"), self.names)
+            exec(compile_step(step["do"], self.file, self.line), self.names)
         except Exception as error:
             raised = error
         given = self.warned[before:]
@@ -123,7 +124,7 @@ class CaseRun:
         for entry in step["expect"]:
             self.line = entry["line"]
             try:
-                subject = self.log if is_log(entry) else eval(self.code(entry["subject"], "eval"), self.names)
+                subject = self.log if is_log(entry) else self.evaluate(entry["subject"])
             except Exception as error:
                 failures.append(failure(entry["line"], entry["subject"], "a value", plain(error)))
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from typing import Any, Callable, List, Tuple
 
 import torch
@@ -13,6 +14,11 @@ SEED = 0
 def prepare_process() -> None:
     """Make this process fit for many cases: no collection at a time of its own choosing, every warning every time."""
     torch.set_warn_always(True)
+    torch.set_num_threads(1)  # cases are small; idle threads would only spin where pytest wants to work
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer releases have other names for these
+        torch.backends.cuda.matmul.allow_tf32 = False  # products of 10 bits would be no float32
+        torch.backends.cudnn.allow_tf32 = False
     gc.collect()
     gc.freeze()  # torch's own objects live as long as the process; what a case leaves behind is found quickly
     gc.disable()

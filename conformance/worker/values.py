@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import cmath
 import math
-import warnings
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
-# Relative and absolute tolerance by dtype: those of torch.testing.assert_close.
+# Relative and absolute tolerance by dtype: those of torch.testing.assert_close. Only the half-width types
+# get more, about ten roundings as float32 has there: a gradient is the result of many operations.
 TOLERANCES: Dict[torch.dtype, Tuple[float, float]] = {
-    torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5),
-    torch.float64: (1e-7, 1e-7), torch.complex32: (1e-3, 1e-5), torch.complex64: (1.3e-6, 1e-5),
+    torch.float16: (1e-2, 1e-3), torch.bfloat16: (8e-2, 1e-2), torch.float32: (1.3e-6, 1e-5),
+    torch.float64: (1e-7, 1e-7), torch.complex32: (1e-2, 1e-3), torch.complex64: (1.3e-6, 1e-5),
     torch.complex128: (1e-7, 1e-7),
 }  # fmt: skip
 EXACT = (0.0, 0.0)
@@ -45,11 +45,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def elements(tensor: torch.Tensor) -> Any:
     """Return the elements of a tensor of any layout as nested lists."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if tensor.layout is not torch.strided:
-            tensor = tensor.detach().to_dense()
-        return tensor.tolist()
+    return (tensor if tensor.layout is torch.strided else tensor.detach().to_dense()).tolist()
 
 
 def is_node(value: Any) -> bool:

@@ -1,0 +1,58 @@
+"""Keeps what was read from a case file, as Python keeps compiled modules, so that it is checked once.
+
+An entry holds for one content of the file, one set of known rules and one state of this package. It lies in
+pytest's cache directory; one that can't be read or written is as good as none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import pickle
+import tempfile
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from conformance.case import Case
+
+PACKAGE = Path(__file__).parent
+
+
+class CaseCache:
+    """Loaded cases by content, below `directory`; None keeps nothing."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self.directory = directory
+
+    @cached_property
+    def package_state(self) -> str:
+        """What tells this state of the package from another: the sizes and times of its files."""
+        files = sorted(path for path in PACKAGE.iterdir() if path.suffix in (".py", ".json"))
+        return repr([(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files])
+
+    def entry(self, content: bytes, name: str, rules: Iterable[str]) -> Path | None:
+        """Return where the cases of a file with this content and name are kept, or None."""
+        if self.directory is None:
+            return None
+        digest = hashlib.sha256(content)
+        digest.update("\0".join([name, self.package_state, *sorted(rules)]).encode())
+        return self.directory / f"{digest.hexdigest()[:32]}.pickle"
+
+    def get(self, entry: Path | None) -> list[Case] | None:
+        if entry is None:
+            return None
+        try:
+            cases: list[Case] = pickle.loads(entry.read_bytes())  # noqa: S301 - our own, as a .pyc is Python's own
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, the file itself can be read
+            return None
+        return cases
+
+    def put(self, entry: Path | None, cases: list[Case]) -> None:
+        if entry is None:
+            return
+        with contextlib.suppress(OSError):
+            entry.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=entry.parent, delete=False) as file:
+                pickle.dump(cases, file, protocol=pickle.HIGHEST_PROTOCOL)
+            Path(file.name).replace(entry)
