@@ -112,7 +112,7 @@ class Feed:
                 self.send_ahead(following)
 
     def send_ahead(self, item: CaseItem) -> None:
-        if not any(mark.name in ("skip", "skipif", "xfail") for mark in item.iter_markers()) and not self.why_not(item):
+        if not item.is_marked_by_others and not self.why_not(item):
             self.send(item)
 
     def send(self, item: CaseItem) -> None:

@@ -63,6 +63,7 @@ class CaseItem(pytest.Item):
     target: Target
     suite: Suite
     outcome: Outcome | None = None
+    marks_given = 0
     number = -1  # of its request to the worker, once the order of the run is known
 
     @classmethod
@@ -71,9 +72,15 @@ class CaseItem(pytest.Item):
         item.case = case
         item.target = target
         item.suite = parent.suite
+        item.marks_given = len(marks)
         item.own_markers.extend(marks)
         item.keywords.update((mark.name, mark) for mark in marks)
         return item
+
+    @property
+    def is_marked_by_others(self) -> bool:
+        """Whether somebody else's marker, such as skip or xfail, may have a say in how the item is run."""
+        return self.marks_given != sum(len(node.own_markers) for node in self.listchain())
 
     def runtest(self) -> None:
         self.outcome = outcome = self.suite.feed.run(self)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from conformance.item import CaseFile, CaseItem
 from conformance.outcome import Outcome, outcome_of
 from conformance.process import Refused
+from conformance.protocol import nobody_listens, run_briefly
 from conformance.recorder import Recorder
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import find_rules
@@ -124,6 +126,10 @@ class Running:
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         self.deselected += [item.nodeid for item in items if isinstance(item, CaseItem)]
 
+    @cached_property
+    def is_brief(self) -> bool:
+        return nobody_listens(self.config)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         items = [item for item in session.items if isinstance(item, CaseItem)]
@@ -147,9 +153,14 @@ class Running:
         return self.suite.feed.build.header() if self.suite.feed.items else []
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        if isinstance(item, CaseItem):
-            self.suite.feed.offer(item, nextitem)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        if not isinstance(item, CaseItem):
+            return None
+        self.suite.feed.offer(item, nextitem)
+        if not self.is_brief or item.is_marked_by_others:
+            return None
+        run_briefly(item)
+        return True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

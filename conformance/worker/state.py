@@ -9,6 +9,7 @@ from typing import Any, Callable, List, Tuple
 import torch
 
 SEED = 0
+FULL_COLLECTION = 100  # every how many cases all garbage is collected, not only the last case's
 
 
 def prepare_process() -> None:
@@ -44,6 +45,7 @@ class World:
     """The modes as they were when the worker started; `restore` brings them back."""
 
     def __init__(self) -> None:
+        self.cases = 0
         self.before = [(get, put, get()) for get, put in settings()]
 
     def begin(self, device: str, dtype: torch.dtype, generator: torch.Generator) -> None:
@@ -56,7 +58,10 @@ class World:
             torch.set_default_dtype(dtype)
 
     def restore(self) -> None:
-        gc.collect()  # before the modes: a generator that a case left open restores its own when it goes
+        # Before the modes, since a generator that a case left open restores its own when it goes. What the
+        # case made is in the youngest generation; the others hold leavings of many cases, and can wait.
+        self.cases += 1
+        gc.collect() if self.cases % FULL_COLLECTION == 0 else gc.collect(0)
         level = getattr(torch.autograd.forward_ad, "_current_level", -1)
         while level >= 0:
             torch.autograd.forward_ad.exit_dual_level()
