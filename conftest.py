@@ -1,1 +1,3 @@
+"""Loads the suite's plugin."""
+
 pytest_plugins = ["conformance.plugin"]

@@ -112,10 +112,10 @@ def main() -> None:
                 if round_number:
                     times[label].append(taken)
     ratios = [ours / theirs for ours, theirs in zip(times["cases"], times["hand-written"], strict=True)]
-    print(f"{options.count} checks, {options.rounds} rounds{', cold' if options.cold else ''}: median (least to most)")  # noqa: T201
+    print(f"{options.count} checks, {options.rounds} rounds{', cold' if options.cold else ''}: median (least to most)")
     for label, values in times.items():
-        print(f"  {label:13} {spread(values)} s")  # noqa: T201
-    print(f"  cases / hand-written: {spread(ratios).strip()}")  # noqa: T201
+        print(f"  {label:13} {spread(values)} s")
+    print(f"  cases / hand-written: {spread(ratios).strip()}")
 
 
 if __name__ == "__main__":

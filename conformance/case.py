@@ -25,7 +25,9 @@ from conformance.rule import Rule
 from conformance.schema import compiled, load_schema
 
 MAX_BYTES = 32 * 2**20
-EXPRESSIONS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})  # on the case's own objects
+EXPRESSIONS = frozenset(
+    {"is", "is_not", "shares_storage", "not_shares_storage", "view_of"}
+)  # on the case's own objects
 REFERENCES = frozenset({"value", "grad"})  # on float64 CPU copies
 CHECK_SCHEMA = compiled(load_schema("case.schema.json"))
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
@@ -147,7 +149,9 @@ class CaseReader:
         """Read the steps; those whose shape is wrong only lend the names that they bind."""
         read: list[tuple[Node, language.Parsed | None, bool]] = []
         for node in listed.value:
-            text = node if isinstance(node.value, str) else node.value.get("do") if isinstance(node.value, dict) else None
+            text = (
+                node if isinstance(node.value, str) else node.value.get("do") if isinstance(node.value, dict) else None
+            )
             parsed = language.parse(text.value) if text is not None and isinstance(text.value, str) else None
             if parsed is not None and parsed.tree is not None:
                 self.names.anywhere |= parsed.bound
@@ -159,7 +163,11 @@ class CaseReader:
                 self.names.bound |= parsed.bound
             elif not broken:
                 steps.append(self.expectation(node) if parsed is None else self.statements(node, parsed))
-        if steps and not any(broken for *_, broken in read) and not any(step.keys() & {"expect", "raises", "warns"} for step in steps):
+        if (
+            steps
+            and not any(broken for *_, broken in read)
+            and not any(step.keys() & {"expect", "raises", "warns"} for step in steps)
+        ):
             self.report(listed, "steps", "nothing is expected: this case can't fail", "add an expect step")
         return tuple(steps)
 

@@ -19,14 +19,20 @@ HEADLINES = {
 
 def failure_text(case: Case, target: Target, outcome: Outcome, rules: Mapping[str, Rule], command: str) -> str:
     """Return the text that stands below a failing item."""
-    lines = [f"{case.title}  [{target}]", f"{HEADLINES.get(outcome.status, outcome.status)}: {case.file}:{outcome.line or case.line}"]
+    lines = [
+        f"{case.title}  [{target}]",
+        f"{HEADLINES.get(outcome.status, outcome.status)}: {case.file}:{outcome.line or case.line}",
+    ]
     for name in case.rules:
         rule = rules[name]
         lines += [f"rule {name} ({rule.level}): {rule.text}", f"     {rule.link}"]
     lines += ["", *steps_shown(case, outcome.line), ""]
     if outcome.failures:
         table = [("", "expected", "observed")]
-        table += [(f"{failure.path or 'step'}:{failure.line}", failure.expected, failure.observed) for failure in outcome.failures]
+        table += [
+            (f"{failure.path or 'step'}:{failure.line}", failure.expected, failure.observed)
+            for failure in outcome.failures
+        ]
         lines += columns(table)
     for line, name in outcome.traceback[1:]:
         lines.append(f"  called in {case.file}:{line}, {name}")
@@ -52,7 +58,10 @@ def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Lay rows out side by side; where they are too wide for that, one value below the other."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     if sum(widths) <= 110:
-        return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return [
+            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
     lines = []
     for row in rows[1:]:
         lines += [f"  {row[0]}", *(f"    {name}: {cell}" for name, cell in zip(rows[0][1:], row[1:], strict=True))]

@@ -98,7 +98,7 @@ class Feed:
         for number, item in enumerate(items):
             item.number = number
 
-    def offer(self, item: CaseItem, following: pytest.Item | None) -> None:
+    def offer(self, item: CaseItem, following: CaseItem | None) -> None:
         """Send what comes next, seen from `item`, which is about to run."""
         if self.in_order:
             if item.number == self.next or self.next - item.number < WINDOW // 2:
@@ -108,7 +108,7 @@ class Feed:
                 self.next = max(self.next, end)
         else:
             self.send_ahead(item)
-            if following is not None and hasattr(following, "target"):
+            if following is not None:
                 self.send_ahead(following)
 
     def send_ahead(self, item: CaseItem) -> None:

@@ -49,7 +49,7 @@ class CaseFile(pytest.File):
             for target in targets:
                 yield CaseItem.of(self, case, target, self.suite.marks(case, target, level))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> Any:
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002 - as pytest calls it
         """Return the problems of the file as they are; a traceback through the loader would tell nothing."""
         if isinstance(excinfo.value, (CaseFileError, Refused)):
             return str(excinfo.value)

@@ -101,10 +101,10 @@ def parse(text: str, mode: str = "exec") -> Parsed:
     if len(text) > MAX_LENGTH:
         return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
     try:
-        tree = ast.parse(text if mode == "exec" else text.strip(), mode=mode, feature_version=PYTHON)
+        tree: ast.AST = ast.parse(text if mode == "exec" else text.strip(), mode=mode, feature_version=PYTHON)
         depth = survey(tree, parsed)
         if depth <= MAX_DEPTH:
-            compile(tree, "<step>", mode, dont_inherit=True)
+            compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]
     except SyntaxError as error:
         what = "statements" if mode == "exec" else "an expression"
         return found(f"expected {what}, got {error.msg}", "", error.lineno or 1, error.offset or 1)
@@ -137,8 +137,7 @@ def survey(tree: ast.AST, parsed: Parsed) -> int:
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
-        if depth > deepest:
-            deepest = depth
+        deepest = max(deepest, depth)
         kind = type(node)
         if kind is ast.Attribute:
             if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
@@ -220,7 +219,7 @@ class Checker:
         if kind is ast.Name:
             self.name(node, scopes, in_def)
             return
-        elif kind is ast.Attribute:
+        if kind is ast.Attribute:
             self.attribute(node, scopes)
         elif kind is ast.Constant:
             if isinstance(node.value, bytes):  # type: ignore[attr-defined]
@@ -232,7 +231,10 @@ class Checker:
             self.class_(node, scopes, in_def)
             return
         elif kind in COMPREHENSIONS:
-            scopes = [*scopes, {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}]
+            scopes = [
+                *scopes,
+                {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)},
+            ]
         elif kind is ast.ExceptHandler:
             self.own_name(node, node.name)  # type: ignore[attr-defined]
         for child in children(node):
@@ -284,8 +286,8 @@ class Checker:
             if not (is_super and name in vocabulary.DUNDERS):
                 self.found(node, f"the attribute {name!r} begins with _")
         elif name not in self.names.attributes and not vocabulary.is_saved_tensor(name):
-            known = self.names.attributes | vocabulary.ATTRIBUTES.keys()
-            self.found(node, f"unknown attribute {name!r}", did_you_mean(name, known))
+            attributes = self.names.attributes | vocabulary.ATTRIBUTES.keys()
+            self.found(node, f"unknown attribute {name!r}", did_you_mean(name, attributes))
 
     def namespace(self, node: ast.AST, scopes: list[set[str]]) -> str | None:
         """Return the path of the namespace that `node` names (`nn.functional`), or None."""

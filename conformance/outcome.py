@@ -51,7 +51,7 @@ class Outcome:
         record: dict[str, Any] = {"status": self.status}
         for name in ("seconds", "step", "line", "traceback", "reason", "stderr"):
             value = getattr(self, name)
-            if value not in (None, (), "", 0.0) or name == "step" and value == 0:
+            if value not in (None, (), "", 0.0) or (name == "step" and value == 0):
                 record[name] = value
         if self.failures:
             record["failures"] = [asdict(failure) for failure in self.failures]

@@ -110,11 +110,15 @@ class Running:
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if file_path.suffix not in SUFFIXES or file_path.name in NOT_CASES:
             return None
-        rules = find_rules(file_path.parent)
-        if file_path not in self.named and (rules is None or not rules.is_relative_to(self.config.rootpath)):
+        if file_path not in self.named and not self.is_among_cases(file_path):
             return None
         self.suite.known.append(file_path)
         return CaseFile.of(parent, file_path, self.suite)
+
+    def is_among_cases(self, path: Path) -> bool:
+        """Whether rules govern a file: rules.yaml in a directory above it, below pytest's root or an argument."""
+        rules = find_rules(path.parent)
+        return rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named))
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         level = config.option.level
@@ -156,7 +160,7 @@ class Running:
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         if not isinstance(item, CaseItem):
             return None
-        self.suite.feed.offer(item, nextitem)
+        self.suite.feed.offer(item, nextitem if isinstance(nextitem, CaseItem) else None)
         if not self.is_brief or item.is_marked_by_others:
             return None
         run_briefly(item)

@@ -47,7 +47,7 @@ class WorkerProcess:
     """One process and the conversation with it; it may die at any time."""
 
     def __init__(self, python: str, modules: Sequence[str], devices: Sequence[str]) -> None:
-        self.stderr = tempfile.TemporaryFile()
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the worker
         command = [python, "-c", BOOTSTRAP, str(PACKAGE), " ".join(modules), " ".join(devices)]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         try:
@@ -57,7 +57,8 @@ class WorkerProcess:
             )  # fmt: skip
         except OSError as error:
             raise Refused(f"can't start {python}: {error}") from None
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.requests = self.process.stdin
         self.answers = self.process.stdout
         self.buffer = bytearray()

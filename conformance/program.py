@@ -55,7 +55,9 @@ def choose(value: Any, torch: str) -> Any:
     if not isinstance(value, dict):
         return value
     if "torch" in value:
-        return next(choose(inner, torch) for condition, inner in value["torch"].items() if versions.holds(condition, torch))
+        return next(
+            choose(inner, torch) for condition, inner in value["torch"].items() if versions.holds(condition, torch)
+        )
     if "checks" in value:
         return {"checks": [[name, choose(inner, torch), line] for name, inner, line in value["checks"]]}
     return value

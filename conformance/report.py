@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -54,17 +53,14 @@ def rule_records(rules: Mapping[str, Rule], cases: Iterable[Case]) -> dict[str, 
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write a file that is never seen half-written: under a temporary name first, then in its place."""
+    """Write a file that is never seen half-written: under another name first, then in its place."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        unfinished.write_text(content, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 class ReportWriter:
@@ -92,7 +88,7 @@ class ReportWriter:
         lines = [f"{json.dumps(name)}: {dump(value)}" for name, value in parts.items()]
         self.head = ("{\n" + ",\n".join(lines)).encode()
         self.partial.parent.mkdir(parents=True, exist_ok=True)
-        self.file = open(self.partial, "wb", buffering=0)  # noqa: SIM115 - it stays open for the whole run
+        self.file = self.partial.open("wb", buffering=0)
         self.file.write(self.head + b',\n"outcomes": [' + END)
         self.end = self.file.tell() - len(END)
 

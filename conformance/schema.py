@@ -56,7 +56,7 @@ def compiled(schema: dict[str, Any]) -> Check:
         while "$ref" in part:
             part = schema["$defs"][part["$ref"].rpartition("/")[2]]
         if id(part) not in checks:
-            checks[id(part)] = lambda node, path, report: checks[id(part)](node, path, report)
+            checks[id(part)] = later(checks, id(part))
             checks[id(part)] = build_part(part)
         return checks[id(part)]
 
@@ -86,6 +86,15 @@ def compiled(schema: dict[str, Any]) -> Check:
         return [leaf for branch in part["anyOf"] for leaf in leaves(branch)] if "anyOf" in part else [part]
 
     return build(schema)
+
+
+def later(checks: dict[int, Check], key: int) -> Check:
+    """Return a check that looks up what it does when it is first needed."""
+
+    def check(node: Node, path: str, report: Report) -> None:
+        checks[key](node, path, report)
+
+    return check
 
 
 def typed(part: dict[str, Any], types: list[str], steps: list[Check]) -> Check:

@@ -57,7 +57,8 @@ class Build:
         present = [f"{d['type']} ({d['name']})" for d in self.facts["devices"] if d["absent"] is None]
         absent = [d["type"] for d in self.facts["devices"] if d["absent"] is not None]
         debug = ", debug" if self.facts["debug"] else ""
+        git = f"git {self.facts['git'][:10]}{debug}"
         return [
-            f"torch: {self.torch} (git {self.facts['git'][:10]}{debug}), Python {self.facts['python']}, {self.facts['path']}",
+            f"torch: {self.torch} ({git}), Python {self.facts['python']}, {self.facts['path']}",
             f"devices: {', '.join(present)}" + (f"; absent: {', '.join(absent)}" if absent else ""),
         ]

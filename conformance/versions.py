@@ -16,7 +16,7 @@ OPERATORS = (">=", "<=", ">", "<", "==", "!=")
 SENTENCE = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def parse(text: str) -> SpecifierSet:
     """Return the condition that `text` states; raise ValueError when it states none."""
     try:
@@ -28,7 +28,7 @@ def parse(text: str) -> SpecifierSet:
     return condition
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def holds(text: str, torch: str) -> bool:
     """Return whether the condition `text` holds for the torch version `torch`."""
     version = Version(torch)

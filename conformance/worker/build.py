@@ -46,7 +46,7 @@ def device(name: str) -> Dict[str, Any]:
         return {**facts, "absent": f"no device {name!r}: {one_line(error)}", "unknown": True}
     if name == "cpu":
         return {**facts, "name": platform.processor() or platform.machine(), "count": 1}
-    backend = getattr(torch, name, None) if name != "mps" else getattr(torch.backends, "mps", None)
+    backend: Any = getattr(torch.backends if name == "mps" else torch, name.partition(":")[0], None)
     try:
         if name in IN_TREE and (backend is None or not backend.is_available()):
             return {**facts, "absent": f"torch.{name} is not available"}

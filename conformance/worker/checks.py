@@ -39,7 +39,7 @@ def check(subject: Any, name: str, expected: Any, case: Any, tolerance: Dict[str
         return check_value(subject, expected, case, tolerance)
     if name in ("is", "is_not"):
         other = case.live(expected)
-        return None if (subject is other) is (name == "is") else same_object(name, expected, other, subject)
+        return None if (subject is other) is (name == "is") else same_object(name, expected, subject)
     if name != "type" and not isinstance(subject, torch.Tensor):
         return f"a tensor, to look at its {name}", shown(plain(subject))
     if name == "grad":
@@ -64,7 +64,7 @@ def check(subject: Any, name: str, expected: Any, case: Any, tolerance: Dict[str
     return None if agree(observed, expected, EXACT) else (shown(expected), shown(observed))
 
 
-def same_object(name: str, expected: Any, other: Any, subject: Any) -> Tuple[str, str]:
+def same_object(name: str, expected: Any, subject: Any) -> Tuple[str, str]:
     if name == "is_not":
         return f"another object than {expected['expr']}", "the same object"
     return f"the same object as {expected['expr']}", f"another object, {shown(plain(subject))}"
@@ -79,7 +79,10 @@ def check_value(subject: Any, expected: Any, case: Any, tolerance: Dict[str, flo
     if is_tensor and isinstance(wanted, (bool, int, float, complex)):
         fine = all_are(observed, wanted, limits)  # one number stands for every element
     elif isinstance(wanted, torch.Tensor) and is_tensor and list(wanted.shape) != list(subject.shape):
-        return f"{shown(plain(wanted))} of shape {list(wanted.shape)}", f"{shown(observed)} of shape {list(subject.shape)}"
+        return (
+            f"{shown(plain(wanted))} of shape {list(wanted.shape)}",
+            f"{shown(observed)} of shape {list(subject.shape)}",
+        )
     else:
         wanted = plain(wanted)
         fine = agree(observed, wanted, limits)

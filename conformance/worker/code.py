@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance import vocabulary
 
+SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ under which steps run, and so the __module__ of what they define
 
 
@@ -21,7 +22,7 @@ MODULE = "__case__"  # the __name__ under which steps run, and so the __module__
 def compile_text(text: str, mode: str) -> types.CodeType:
     """Return the code of a step (`exec`) or an expression (`eval`)."""
     tree = Guard().visit(ast.parse(text, mode=mode))
-    return compile(ast.fix_missing_locations(tree), "<case>", mode)  # type: ignore[no-any-return]
+    return compile(ast.fix_missing_locations(tree), "<case>", mode)
 
 
 def compile_step(text: str, file: str, line: int) -> types.CodeType:
@@ -56,7 +57,9 @@ def call(name: str, *arguments: ast.expr) -> ast.Call:
 
 def writable(owner: Any) -> Any:
     """Return `owner` if a case may set its attributes: an instance, or a class or function that the case made."""
-    shared = isinstance(owner, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType))
+    shared = isinstance(
+        owner, (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
+    )
     if shared and getattr(owner, "__module__", None) != MODULE:
         raise AttributeError(f"a case can't change {owner!r}, which all cases share")
     return owner
@@ -75,7 +78,9 @@ def is_own(owner: Any, name: str) -> bool:
     for kept in ("_parameters", "_buffers", "_modules"):
         if name in getattr(owner, "__dict__", {}).get(kept, ()):
             return True
-    kind = owner.__self_class__ if type(owner) is super else owner if isinstance(owner, type) else type(owner)
+    kind: type = (
+        owner.__self_class__ if type(owner).__name__ == "super" else owner if isinstance(owner, type) else type(owner)
+    )
     return any(cls.__module__ == MODULE and name in cls.__dict__ for cls in kind.__mro__)
 
 

@@ -47,10 +47,10 @@ def main(modules: List[str], devices: List[str]) -> None:
 
     gc.disable()  # for as long as it takes to import torch, whose modules are here to stay
     try:
-        from conformance.worker import build
+        from conformance.worker import build  # noqa: PLC0415 - importing torch may fail, print and take its time
 
         build.import_modules(modules)
-        from conformance.worker.engine import Engine
+        from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that bring devices
 
         engine = Engine()
         answer({"hello": build.describe(devices)})

@@ -32,7 +32,9 @@ def reference_of(value: Any) -> Any:
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
     dense = tensor.detach() if tensor.layout is torch.strided else tensor.detach().to_dense()
-    dtype = torch.complex128 if dense.dtype.is_complex else torch.float64 if dense.dtype.is_floating_point else dense.dtype
+    dtype = (
+        torch.complex128 if dense.dtype.is_complex else torch.float64 if dense.dtype.is_floating_point else dense.dtype
+    )
     return dense.to(device="cpu", dtype=dtype, copy=True)
 
 
@@ -46,7 +48,7 @@ class Copied:
         return reference_of(getattr(self._module, name))
 
     def __getitem__(self, index: Any) -> Any:
-        return reference_of(self._module[index])  # type: ignore[index]
+        return reference_of(self._module[index])
 
     def __call__(self, *args: Any) -> Any:
         return copy.deepcopy(self._module).to(device="cpu", dtype=torch.float64)(*args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
@@ -149,11 +149,11 @@ class CaseRun:
     def unexpected(self, error: Exception) -> Dict[str, Any]:
         """Return the problem of a step that raised although nothing in it expects that."""
         lacking = self.lacking(error)
-        lines = []
+        lines: List[Tuple[int, str]] = []
         trace = error.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == self.file:
-                lines.append([trace.tb_lineno, trace.tb_frame.f_code.co_name])
+                lines.append((trace.tb_lineno, trace.tb_frame.f_code.co_name))
             trace = trace.tb_next
         error.__traceback__ = None
         if lacking is not None:

@@ -70,7 +70,7 @@ def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
     if isinstance(expected, list):
         if not isinstance(observed, list) or len(observed) != len(expected):
             return False
-        return all(agree(got, wanted, tolerance) for got, wanted in zip(observed, expected))
+        return all(agree(got, wanted, tolerance) for got, wanted in zip(observed, expected))  # noqa: B905 - `strict` is newer than Python 3.8
     if isinstance(expected, dict):
         if not isinstance(observed, dict) or observed.keys() != expected.keys():
             return False
