@@ -34,8 +34,9 @@ class InProcess:
     """Runs each program here and now, so that a debugger can step into it."""
 
     def __init__(self, modules: Sequence[str], devices: Sequence[str]) -> None:
-        from conformance.worker import build
-        from conformance.worker.engine import Engine
+        # Only here, since this imports torch.
+        from conformance.worker import build  # noqa: PLC0415
+        from conformance.worker.engine import Engine  # noqa: PLC0415
 
         build.import_modules(list(modules))
         self.engine = Engine()

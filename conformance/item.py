@@ -68,7 +68,9 @@ class CaseItem(pytest.Item):
 
     @classmethod
     def of(cls, parent: CaseFile, case: Case, target: Target, marks: Any) -> CaseItem:
-        item: CaseItem = cls.from_parent(parent, name=f"{case.id}[{target}]")
+        # The id is given as text because pytest 9.2 takes the brackets in a name for something else than those in an id.
+        name = f"{case.id}[{target}]"
+        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case = case
         item.target = target
         item.suite = parent.suite

@@ -45,7 +45,8 @@ ONLY_IN_DEF = (ast.Return, ast.Raise, ast.Try, ast.Nonlocal, ast.Global, ast.Yie
 WORDS = {
     ast.Import: "import", ast.ImportFrom: "import", ast.While: "while", ast.Assert: "assert", ast.Try: "try",
     ast.Raise: "raise", ast.Return: "return", ast.Nonlocal: "nonlocal", ast.Global: "global", ast.Yield: "yield",
-    ast.YieldFrom: "yield from", ast.AsyncFunctionDef: "async def", ast.Await: "await", ast.AnnAssign: "a type on a name",
+    ast.YieldFrom: "yield from", ast.AsyncFunctionDef: "async def", ast.Await: "await",
+    ast.AnnAssign: "a type on a name",
 }  # fmt: skip
 HINTS = {
     ast.Import: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",

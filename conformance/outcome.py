@@ -24,7 +24,8 @@ class Outcome:
     """What happened to one case on one target.
 
     `step` counts from 0 and `line` from 1; both belong to the step that did not go as expected. `reason`
-    says in words why a case was not run, can't be, or ended its worker; `stderr` holds the last of what that worker wrote.
+    says in words why a case was not run, can't be, or ended its worker; `stderr` holds the last of what
+    that worker wrote.
     """
 
     status: str

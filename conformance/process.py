@@ -182,16 +182,17 @@ class Workers:
         try:
             message = worker.receive(START_SECONDS)
         except EOFError:
-            status = worker.end()
-            raise Refused(f"the worker ({python}) {describe_end(status)} at once\n{worker.tail()}") from None
-        if message is None:
+            why = f"the worker ({python}) {describe_end(worker.end())} at once\n{worker.tail()}"
+        else:
+            if message is not None and "hello" in message:
+                facts: dict[str, Any] = message["hello"]
+                return facts
+            silent = f"the worker ({python}) did not import torch in {START_SECONDS:.0f} s\n{worker.tail()}"
+            why = silent if message is None else f"{python}: {message.get('refused', 'no greeting')}"
             worker.end(kill=True)
-            raise Refused(f"the worker ({python}) did not import torch in {START_SECONDS:.0f} s\n{worker.tail()}")
-        if "hello" not in message:
-            worker.end()
-            raise Refused(f"{python}: {message.get('refused', 'no greeting')}")
-        facts: dict[str, Any] = message["hello"]
-        return facts
+        worker.close()
+        self.worker = None
+        raise Refused(why)
 
     def request(self, number: int, program: dict[str, Any]) -> None:
         """Queue a program under a number of the caller's; its answer is `outcome(number)`."""

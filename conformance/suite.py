@@ -62,23 +62,19 @@ class Suite:
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     def rules_of(self, path: Path) -> dict[str, Rule]:
-        """Return the rules that the cases in the file at `path` may cite: those beside it and the shipped ones."""
+        """Return the rules that the cases in the file at `path` may cite: the shipped ones and those beside it.
+
+        Where both have a rule, the one beside the cases counts: a changed copy of the suite cites its own.
+        """
         directory = path.parent
         if directory not in self.rules_for:
             self.rules_for[directory] = self.find_rules_for(directory)
         return self.rules_for[directory]
 
     def find_rules_for(self, directory: Path) -> dict[str, Rule]:
-        shipped = shipped_cases() / RULES_FILE
-        rules = dict(self.read_rules(shipped))
+        shipped = self.read_rules(shipped_cases() / RULES_FILE)
         own = find_rules(directory)
-        if own is not None and own.resolve() != shipped.resolve():
-            for name, rule in self.read_rules(own).items():
-                if name in rules:
-                    message = f"the rule {name!r} is one of the suite's own"
-                    raise CaseFileError([Problem(file=self.name_of(own), line=1, column=1, message=message)])
-                rules[name] = rule
-        return rules
+        return shipped if own is None else {**shipped, **self.read_rules(own)}
 
     def read_rules(self, path: Path) -> dict[str, Rule]:
         if path not in self.rules_read:

@@ -1,0 +1,36 @@
+"""Shows how long collecting takes for 1,000, 10,000 and 100,000 cases, read anew and read before.
+
+    python benchmarks/collection.py
+
+Linear means that the time for each case stays the same; both columns give it in milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from overhead import seconds, write_checks
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--counts", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="how many cases")
+    options = parser.parse_args()
+    print(f"{'cases':>8}  {'first time':>22}  {'again':>22}")
+    for count in options.counts:
+        with tempfile.TemporaryDirectory() as name:
+            directory = Path(name)
+            write_checks(directory, count)
+            command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--no-summary"]
+            cells = []
+            for _ in ("first time", "again"):
+                taken = seconds(command, directory / "cases")
+                cells.append(f"{taken:7.2f} s, {taken / count * 1000:5.2f} ms each")
+            print(f"{count:>8}  {cells[0]:>22}  {cells[1]:>22}")
+
+
+if __name__ == "__main__":
+    main()

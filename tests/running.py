@@ -1,0 +1,55 @@
+"""Runs the text of cases in this process: what the tests of the case language share."""
+
+from __future__ import annotations
+
+import gc
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from conformance.case import Case, parse_cases
+from conformance.program import program_of
+from conformance.rule import Rule
+from conformance.target import Target
+from conformance.worker.engine import Engine
+
+RULES = {"a.b": Rule(id="a.b", text="A rule.", topic="T", level="observed", link="https://example.org", since="1.13")}
+HEAD = "topic: T\ncases:\n  - id: c\n    title: t\n    why: w\n    rules: [a.b]\n    steps:\n"
+FIRST = HEAD.count("\n") + 1  # the line of a case's first step
+
+
+@contextmanager
+def running_engine() -> Iterator[Engine]:
+    """Give an engine of this process, and put back what it changes in the process when it is done with."""
+    threads, warn_always, collects = torch.get_num_threads(), torch.is_warn_always_enabled(), gc.isenabled()
+    dtype, generator = torch.get_default_dtype(), torch.get_rng_state()
+    precise = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
+    try:
+        yield Engine()
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = precise
+        torch.set_num_threads(threads)
+        torch.set_warn_always(warn_always)
+        torch.set_default_dtype(dtype)
+        torch.set_rng_state(generator)
+        gc.unfreeze()
+        if collects:
+            gc.enable()
+
+
+def case_of(steps: str) -> Case:
+    """Return the case with these steps, which are YAML; the first stands in the line FIRST of `t.yaml`."""
+    text = HEAD + textwrap.indent(textwrap.dedent(steps).strip("\n") + "\n", " " * 6)
+    return parse_cases(text, "t.yaml", RULES)[0]
+
+
+def request_of(case: Case, device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
+    return {"n": 1, **program_of(case, Target(device=device, dtype=dtype), torch.__version__)}
+
+
+def outcome_of_steps(engine: Engine, steps: str, device: str = "cpu", dtype: str = "float32") -> dict[str, Any]:
+    """Run the case with these steps, and return its outcome."""
+    return engine.run(request_of(case_of(steps), device, dtype))

@@ -1,0 +1,522 @@
+"""Each check of an expectation holds where it should, and says what it saw where it should not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from running import FIRST, outcome_of_steps, running_engine
+
+from conformance.worker.engine import Engine
+
+GRAD = """
+- a = tensor([1.0, 2.0], requires_grad=True)
+- (a * a).sum().backward()
+"""
+LEAF = "- a = tensor([1.0, 2.0], requires_grad=True)"
+RESULT = f"{LEAF}\n- b = a * a"
+SPECIAL = "- a = tensor([1.0, inf, -inf, nan])"
+COMPLEX = "- a = tensor([1 + 2j])"
+SPARSE = "- a = tensor([[0.0, 2.0]]).to_sparse()"
+ALIAS = "- a = zeros(2, 3)\n- b = a\n- c = a.view(6)\n- d = a * 1"
+MAPPING = """
+- 'a = {"x": 1, "y": [True, None, "q", 2.5, (1, 2)]}'
+"""
+
+# The steps before; the expectation that holds; the one that does not; where that is said; expected; observed.
+CHECKS = {
+    "is_leaf": (LEAF, "a: {is_leaf: true}", "a: {is_leaf: false}", "a.is_leaf", "false", "true"),
+    "is_leaf of a result": (RESULT, "b: {is_leaf: false}", "b: {is_leaf: true}", "b.is_leaf", "true", "false"),
+    "requires_grad": (
+        LEAF, "a: {requires_grad: true}", "a: {requires_grad: false}", "a.requires_grad", "false", "true",
+    ),
+    "retains_grad": (
+        f"{RESULT}\n- b.retain_grad()", "b: {retains_grad: true}", "b: {retains_grad: false}", "b.retains_grad",
+        "false", "true",
+    ),
+    "retains_grad of a leaf": (
+        LEAF, "a: {retains_grad: false}", "a: {retains_grad: true}", "a.retains_grad", "true", "false",
+    ),
+    "is_inference": (
+        "- 'with torch.inference_mode(): a = ones(2)'", "a: {is_inference: true}", "a: {is_inference: false}",
+        "a.is_inference", "false", "true",
+    ),
+    "grad null, one is there": (
+        f"{GRAD}\n- b = ones(1, requires_grad=True)", "b: {grad: null}", "a: {grad: null}", "a.grad", "null",
+        "[2.0, 4.0]",
+    ),
+    "grad a value": (GRAD, "a: {grad: [2, 4]}", "a: {grad: [2.0, 5]}", "a.grad", "[2.0, 5]", "[2.0, 4.0]"),
+    "grad one number": (
+        f"{LEAF}\n- a.sum().backward()", "a: {grad: 1}", "a: {grad: 2}", "a.grad", "2", "[1.0, 1.0]",
+    ),
+    "grad an expression": (
+        GRAD, "a: {grad: 2 * a}", "a: {grad: 3 * a}", "a.grad", "[3.0, 6.0] (3 * a)", "[2.0, 4.0]",
+    ),
+    "grad a value, none is there": (LEAF, "a: {grad: null}", "a: {grad: [2.0]}", "a.grad", "[2.0]", "null"),
+    "grad an expression, none is there": (LEAF, "a: {grad: null}", "a: {grad: 3 * a}", "a.grad", "3 * a", "null"),
+    "grad a mapping": (
+        GRAD, "a: {grad: {value: [2, 4], dtype: target}}", "a: {grad: {value: [2, 5], dtype: target}}", "a.grad",
+        "value [2, 5]", "[2.0, 4.0]",
+    ),
+    "grad a mapping, none is there": (
+        LEAF, "a: {grad: null}", "a: {grad: {value: 3 * a, requires_grad: true}}", "a.grad",
+        "a gradient with value 3 * a, requires_grad true", "null",
+    ),
+    "grad requires_grad": (
+        GRAD, "a: {grad: {requires_grad: false}}", "a: {grad: {requires_grad: true}}", "a.grad", "requires_grad true",
+        "false",
+    ),
+    "grad dtype": (
+        GRAD, "a: {grad: {dtype: float32}}", "a: {grad: {dtype: float64}}", "a.grad", "dtype float64", "float32",
+    ),
+    "grad is": (
+        f"{GRAD}\n- b = a.grad", "a: {grad: {is: b}}", "a: {grad: {is: a}}", "a.grad", "is the same object as a",
+        "another object, [2.0, 4.0]",
+    ),
+    "grad of a grad": (
+        GRAD, "a: {grad: {grad: null}}", "a: {grad: {grad: 1}}", "a.grad", "grad 1", "null",
+    ),
+    "grad with a tolerance of its own": (
+        GRAD, "a: {grad: {value: [2.1, 4], atol: 0.2}}", "a: {grad: {value: [2.1, 4], atol: 0.01}}", "a.grad",
+        "value [2.1, 4]", "[2.0, 4.0]",
+    ),
+    "grad with the tolerance beside it": (
+        GRAD, "a: {grad: [2.1, 4], atol: 0.2}", "a: {grad: [2.1, 4], atol: 0.01}", "a.grad", "[2.1, 4]", "[2.0, 4.0]",
+    ),
+    "grad of another shape": (
+        f"{GRAD}\n- a.data = zeros(3)", "a: {grad: {shape: [2], value: [2, 4]}}", "a: {grad: [2, 4]}", "a.grad",
+        "shape [3], the tensor's own", "shape [2]",
+    ),
+    "grad of another dtype": (
+        f"{GRAD}\n- a.data = zeros(2, dtype=torch.float64)", "a: {grad: {dtype: float32, value: [2, 4]}}",
+        "a: {grad: {value: [2, 4]}}", "a.grad", "dtype float64, the tensor's own", "dtype float32",
+    ),
+    "grad_fn": (RESULT, "b: {grad_fn: MulBackward0}", "b: {grad_fn: SinBackward0}", "b.grad_fn", "SinBackward0",
+                "MulBackward0"),
+    "grad_fn null": (RESULT, "a: {grad_fn: null}", "b: {grad_fn: null}", "b.grad_fn", "null", "MulBackward0"),
+    "grad_fn with its namespace": (
+        f"{LEAF}\n- b = a.view(2).clone()", "b: {grad_fn: 'torch::autograd::CloneBackward0'}",
+        "a: {grad_fn: 'torch::autograd::AccumulateGrad'}", "a.grad_fn", "AccumulateGrad", "null",
+    ),
+    "next_functions": (
+        f"{LEAF}\n- b = a * 2", "b: {next_functions: [AccumulateGrad, null]}", "b: {next_functions: [AccumulateGrad]}",
+        "b.next_functions", "[AccumulateGrad]", "[AccumulateGrad, null]",
+    ),
+    "next_functions of a leaf": (
+        RESULT, "b: {next_functions: [AccumulateGrad, AccumulateGrad]}", "a: {next_functions: []}", "a.next_functions",
+        "no error", "AttributeError: 'NoneType' object has no attribute 'next_functions'",
+    ),
+    "value a number": (LEAF, "a * 0: 0", "a: 1", "a", "1", "[1.0, 2.0]"),
+    "value a list": (LEAF, "a: {value: [1, 2]}", "a: {value: [1, 3]}", "a", "[1, 3]", "[1.0, 2.0]"),
+    "value a shorter list": (LEAF, "a: [1, 2]", "a: [1]", "a", "[1]", "[1.0, 2.0]"),
+    "value a deeper list": (LEAF, "a: [1, 2]", "a: [[1, 2]]", "a", "[[1, 2]]", "[1.0, 2.0]"),
+    "value an expression": (
+        RESULT, "b: {value: a ** 2}", "b: {value: a ** 3}", "b", "[1.0, 8.0] (a ** 3)", "[1.0, 4.0]",
+    ),
+    "value a list of expressions": (LEAF, "a: ['a[0]', 'sqrt(tensor(4.0))']", "a: ['a[0]', 'a[0]']", "a",
+                                    "[1.0, 1.0]", "[1.0, 2.0]"),
+    "value an expression of another shape": (
+        LEAF, "a: {value: ones(2) + arange(2)}", "a: {value: zeros(3)}", "a", "[0.0, 0.0, 0.0] of shape [3]",
+        "[1.0, 2.0] of shape [2]",
+    ),
+    "value an expression that raises": (
+        LEAF, "a: {value: a.view(2)}", "a: {value: a.view(7)}", "a", "no error",
+        "RuntimeError: shape '[7]' is invalid for input of size 2",
+    ),
+    "value nan": (SPECIAL, "'a[3]': .nan", "'a[0]': .nan", "a[0]", "nan", "1.0"),
+    "value nan everywhere": ("- a = tensor([nan, 1.0])", "'a[:1]': .nan", "a: .nan", "a", "nan", "[nan, 1.0]"),
+    "value inf": (
+        SPECIAL, "a: [1, .inf, -.inf, .nan]", "a: [1, .inf, .inf, .nan]", "a", "[1, inf, inf, nan]",
+        "[1.0, inf, -inf, nan]",
+    ),
+    "value inf as an expression": (
+        SPECIAL, "a: [1, inf, -inf, nan]", "a: [1, inf, -inf, inf]", "a", "[1, inf, -inf, inf]",
+        "[1.0, inf, -inf, nan]",
+    ),
+    "value complex": (COMPLEX, "a: [1 + 2j]", "a: [1 + 3j]", "a", "[1+3j]", "[1+2j]"),
+    "value complex, a real one expected": (COMPLEX, "a.real: [1]", "a: [1]", "a", "[1]", "[1+2j]"),
+    "value sparse": (SPARSE, "a: [[0, 2]]", "a: [[0, 3]]", "a", "[[0, 3]]", "[[0.0, 2.0]]"),
+    "value sparse, an expression": (
+        SPARSE, "a: {value: a * 1}", "a: {value: a * 2}", "a", "[[0.0, 4.0]] (a * 2)", "[[0.0, 2.0]]",
+    ),
+    "value empty": ("- a = zeros(0)", "a: []", "a: [1]", "a", "[1]", "[]"),
+    "value empty is no number": ("- a = zeros(0)", "a: []", "a: 0", "a", "0", "[]"),
+    "value empty has a shape": (
+        "- a = zeros(2, 0)", "a: [[], []]", "a: {value: zeros(0)}", "a", "[] of shape [0]", "[[], []] of shape [2, 0]",
+    ),
+    "value bool": (
+        "- a = tensor([True, False])", "a: [true, false]", "a: [1, 0]", "a", "[1, 0]", "[true, false]",
+    ),
+    "value int": ("- a = tensor([1, 2])", "a: [1, 2]", "a: [1, 3]", "a", "[1, 3]", "[1, 2]"),
+    "value of many elements": (
+        "- a = ones(17)", "a: 1", "a: 2", "a", "2", "[" + "1.0, " * 16 + "…]",
+    ),
+    "value without data": (
+        "- a = zeros(2, device='meta')", "a: {shape: [2]}", "a: 0", "a", "no error",
+        "NotImplementedError: Cannot copy out of meta tensor; no data!",
+    ),
+    "rtol": (
+        LEAF, "a: {value: [1.1, 2], rtol: 0.1}", "a: {value: [1.1, 2], rtol: 0.01}", "a", "[1.1, 2]", "[1.0, 2.0]",
+    ),
+    "atol": (
+        LEAF, "a: {value: [1.1, 2], atol: 0.2}", "a: {value: [1.1, 2], atol: 0.01}", "a", "[1.1, 2]", "[1.0, 2.0]",
+    ),
+    "atol and rtol of nothing": (
+        LEAF, "a: {value: [1.000001, 2]}", "a: {value: [1.000001, 2], atol: 0, rtol: 0}", "a", "[1.000001, 2]",
+        "[1.0, 2.0]",
+    ),
+    "version": (f"{LEAF}\n- a.detach().add_(1)", "a: {version: 1}", "a: {version: 0}", "a.version", "0", "1"),
+    "output_nr": (
+        f"{LEAF}\n- b, c = a.unbind()", "c: {output_nr: 1}", "c: {output_nr: 0}", "c.output_nr", "0", "1",
+    ),
+    "dtype": (LEAF, "a: {dtype: float32}", "a: {dtype: float64}", "a.dtype", "float64", "float32"),
+    "dtype target": (
+        "- a = ones(2)\n- b = ones(2, dtype=torch.float64)", "a: {dtype: target}", "b: {dtype: target}", "b.dtype",
+        "float32", "float64",
+    ),
+    "shape": ("- a = zeros(2, 3)", "a: {shape: [2, 3]}", "a: {shape: [3, 2]}", "a.shape", "[3, 2]", "[2, 3]"),
+    "shape of a scalar": ("- a = zeros(())", "a: {shape: []}", "a: {shape: [1]}", "a.shape", "[1]", "[]"),
+    "stride": ("- a = zeros(2, 3)", "a: {stride: [3, 1]}", "a: {stride: [1, 2]}", "a.stride", "[1, 2]", "[3, 1]"),
+    "layout": (SPARSE, "a: {layout: sparse_coo}", "a: {layout: strided}", "a.layout", "strided", "sparse_coo"),
+    "device": (LEAF, "a: {device: cpu}", "a: {device: cuda}", "a.device", "cuda", "cpu"),
+    "device target": (
+        "- a = ones(2)\n- b = ones(2, device='meta')", "a: {device: target}", "b: {device: target}", "b.device", "cpu",
+        "meta",
+    ),
+    "type": (LEAF, "a: {type: Tensor}", "a: {type: Parameter}", "a.type", "Parameter", "Tensor"),
+    "type of no tensor": ("- a = nn.Linear(1, 1)", "a: {type: Linear}", "a: {type: Tensor}", "a.type", "Tensor",
+                          "Linear"),
+    "is": (
+        ALIAS, "a: {is: b}", "a: {is: d}", "a.is", "the same object as d",
+        "another object, [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]",
+    ),
+    "is_not": (ALIAS, "a: {is_not: d}", "a: {is_not: b}", "a.is_not", "another object than b", "the same object"),
+    "shares_storage": (
+        ALIAS, "a: {shares_storage: c}", "a: {shares_storage: d}", "a.shares_storage", "to share memory with d",
+        "memory of its own",
+    ),
+    "not_shares_storage": (
+        ALIAS, "a: {not_shares_storage: d}", "a: {not_shares_storage: c}", "a.not_shares_storage",
+        "not to share memory with c", "the same memory",
+    ),
+    "shares_storage with no tensor": (
+        ALIAS, "a: {shares_storage: c}", "a: {shares_storage: '[1]'}", "a.shares_storage", "[1] to be a tensor", "[1]",
+    ),
+    "view_of": (ALIAS, "c: {view_of: a}", "c: {view_of: d}", "c.view_of", "a view of d", "a view of another tensor"),
+    "view_of, no view": (ALIAS, "c: {view_of: a}", "a: {view_of: c}", "a.view_of", "a view of c", "no view"),
+    "view_of null": (
+        ALIAS, "a: {view_of: null}", "c: {view_of: null}", "c.view_of", "null: no view",
+        "a view of a tensor of shape [2, 3]",
+    ),
+    "log": (
+        "- log('x', zeros(2))\n- log(1)", "log: [[x, [0, 0]], 1]", "log: [[x, [0, 0]], 2]", "log",
+        "[[x, [0, 0]], 2]", "[[x, [0.0, 0.0]], 1]",
+    ),
+    "log empty": ("- x = 1", "log: []", "log: [x]", "log", "[x]", "[]"),
+    "log text is text": ("- log('x')", "log: [x]", "log: []", "log", "[]", "[x]"),
+    "a number": ("- a = 1.5", "a: 1.5", "a: 1.6", "a", "1.6", "1.5"),
+    "a bool is no int": ("- a = True", "a: true", "a: 1", "a", "1", "true"),
+    "an int is no bool": ("- a = 1", "a: 1", "a: true", "a", "true", "1"),
+    "None": ("- a = None", "a: null", "a: 1", "a", "1", "null"),
+    "text": ("- a = 'q'", "a: \"'q'\"", "a: \"'r'\"", "a", "r ('r')", "q"),
+    "a tuple": ("- a = (1, 'q')", "a: [1, \"'q'\"]", "a: [1]", "a", "[1]", "[1, q]"),
+    "a dict": (
+        MAPPING, "a: '{\"x\": 1, \"y\": [True, None, \"q\", 2.5, (1, 2)]}'", "a: '{\"x\": 1}'", "a",
+        '{x: 1} ({"x": 1})', "{x: 1, y: [true, null, q, 2.5, [1, 2]]}",
+    ),
+    "a dtype": ("- a = torch.float32", "a: torch.float32", "a: torch.float64", "a", "float64 (torch.float64)",
+                "float32"),
+    "an expression as subject": (LEAF, "len(a): 2", "len(a): 3", "len(a)", "3", "2"),
+    "a subject that raises": (
+        "- a = 1", "a: 1", "a.grad: 1", "a.grad", "a value", "AttributeError: 'int' object has no attribute 'grad'",
+    ),
+    "a check of tensors on something else": (
+        "- a = 1", "a: 1", "a: {is_leaf: true}", "a.is_leaf", "a tensor, to look at its is_leaf", "1",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with running_engine() as engine:
+        yield engine
+
+
+def steps_with(before: str, expectation: str) -> tuple[str, int, int]:
+    """Return the steps that end with `expectation`, the number of its step and its line."""
+    steps = before.strip("\n") + f"\n- expect:\n    {expectation}\n"
+    return steps, steps.count("\n- "), FIRST + steps.count("\n") - 1
+
+
+@pytest.mark.parametrize("row", CHECKS.values(), ids=CHECKS)
+def test_an_expectation_that_holds_passes(engine: Engine, row: tuple[str, ...]) -> None:
+    steps, _, _ = steps_with(row[0], row[1])
+    outcome = outcome_of_steps(engine, steps)
+    assert outcome.pop("seconds") > 0
+    assert outcome == {"n": 1, "status": "pass"}
+
+
+@pytest.mark.parametrize("row", CHECKS.values(), ids=CHECKS)
+def test_an_expectation_that_does_not_hold_fails_with_its_line_and_both_sides(
+    engine: Engine, row: tuple[str, ...]
+) -> None:
+    before, _, wrong, path, expected, observed = row
+    steps, step, line = steps_with(before, wrong)
+    outcome = outcome_of_steps(engine, steps)
+    assert outcome.pop("seconds") > 0
+    failures = [{"line": line, "path": path, "expected": expected, "observed": observed}]
+    assert outcome == {"n": 1, "status": "fail", "step": step, "line": line, "failures": failures}
+
+
+def problem(engine: Engine, steps: str) -> dict[str, Any]:
+    """Return the outcome of steps as the parent gets it, without what differs from run to run."""
+    outcome: dict[str, Any] = json.loads(json.dumps(outcome_of_steps(engine, steps)))
+    del outcome["seconds"], outcome["n"]
+    return outcome
+
+
+def failing(line: int, path: str, expected: str, observed: str) -> dict[str, Any]:
+    return {"line": line, "path": path, "expected": expected, "observed": observed}
+
+
+def test_all_checks_of_one_step_are_made_even_after_one_has_failed(engine: Engine) -> None:
+    steps = """
+    - a = zeros(2)
+    - expect:
+        a:
+          is_leaf: false
+          version: 3
+          shape: [2]
+        a + 1: 4
+    """
+    assert problem(engine, steps) == {
+        "status": "fail", "step": 1, "line": FIRST + 3,
+        "failures": [
+            failing(FIRST + 3, "a.is_leaf", "false", "true"),
+            failing(FIRST + 4, "a.version", "3", "0"),
+            failing(FIRST + 6, "a + 1", "4", "[1.0, 1.0]"),
+        ],
+    }  # fmt: skip
+
+
+def test_a_failing_step_stops_the_case(engine: Engine) -> None:
+    steps = """
+    - a = zeros(2)
+    - expect: {a: 1}
+    - a.view(3)
+    - expect: {a: 2}
+    """
+    assert problem(engine, steps) == {
+        "status": "fail", "step": 1, "line": FIRST + 1,
+        "failures": [failing(FIRST + 1, "a", "1", "[0.0, 0.0]")],
+    }  # fmt: skip
+
+
+@pytest.mark.xfail(reason="an expression inside a list is shown as the data that it travels as")
+def test_what_must_be_a_gradient_of_expressions_is_said_in_their_words(engine: Engine) -> None:
+    steps = """
+    - a = tensor([1.0, 2.0], requires_grad=True)
+    - expect: {a: {grad: ['2 * a[0]', 4]}}
+    """
+    assert problem(engine, steps)["failures"] == [failing(FIRST + 1, "a.grad", "[2 * a[0], 4]", "null")]
+
+
+SHAPE = "RuntimeError: shape '[3]' is invalid for input of size 2"
+RAISES = {
+    "the right error": ("zeros(2).view(3)", "{type: RuntimeError, match: invalid for input of size 2}", None),
+    "white space is one blank": ("zeros(2).view(3)", '{type: RuntimeError, match: "invalid  for\\ninput"}', None),
+    "all parts of a message": ("zeros(2).view(3)", "{type: RuntimeError, match: [invalid, size 2]}", None),
+    "a class above it": ("zeros(2).view(3)", "{type: Exception, match: invalid}", None),
+    "nothing, as expected": ("zeros(2).view(2)", "{type: null}", None),
+    "another type": (
+        "zeros(2).view(3)", "{type: ValueError, match: invalid}", ("ValueError: … invalid …", SHAPE),
+    ),
+    "a class that is no exception's": (
+        "zeros(2).view(3)", "{type: UserWarning, match: invalid}", ("UserWarning: … invalid …", SHAPE),
+    ),
+    "another message": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: leaf}", ("RuntimeError: … leaf …", SHAPE),
+    ),
+    "one part of the message is missing": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: [invalid, leaf]}", ("RuntimeError: … invalid … leaf …", SHAPE),
+    ),
+    "a message is no pattern": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: in.*d}", ("RuntimeError: … in.*d …", SHAPE),
+    ),
+    "nothing was raised": (
+        "zeros(2).view(2)", "{type: RuntimeError, match: invalid}", ("RuntimeError: … invalid …", "nothing was raised"),
+    ),
+    "nothing was to be raised": ("zeros(2).view(3)", "{type: null}", ("nothing", SHAPE)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", RAISES.values(), ids=RAISES)
+def test_an_expected_error_must_come_with_its_type_and_message(engine: Engine, row: Any) -> None:
+    statement, expected, texts = row
+    outcome = problem(engine, f"- x = 1\n- do: {statement}\n  raises: {expected}\n- expect: {{x: 1}}\n")
+    if texts is None:
+        assert outcome == {"status": "pass"}
+    else:
+        failures = [failing(FIRST + 2, "raises", *texts)]
+        assert outcome == {"status": "fail", "step": 1, "line": FIRST + 1, "failures": failures}
+
+
+WARNS = {
+    "the right warning": ("warnings.warn('one two')", "{type: UserWarning, match: one two}", None),
+    "a class above it": ("warnings.warn('one two')", "{type: Warning, match: one}", None),
+    "the right one among others": (
+        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "{type: FutureWarning, match: two}", None,
+    ),
+    "the same warning again": (
+        "warnings.warn('one'); warnings.warn('one')", "{type: UserWarning, match: one}", None,
+    ),
+    "no warning, as expected": ("y = 1", "{type: null}", None),
+    "another message": (
+        "warnings.warn('one two')", "{type: UserWarning, match: three}",
+        ("UserWarning: … three …", "UserWarning: one two"),
+    ),
+    "another type": (
+        "warnings.warn('one two')", "{type: FutureWarning, match: one}",
+        ("FutureWarning: … one …", "UserWarning: one two"),
+    ),
+    "no warning": ("y = 1", "{type: UserWarning, match: one}", ("UserWarning: … one …", "no warning")),
+    "no warning was to come": (
+        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "{type: null}",
+        ("nothing", "UserWarning: one; FutureWarning: two"),
+    ),
+    "one of torch": (
+        "(ones(1, requires_grad=True) * 2).grad", "{type: UserWarning, match: .grad attribute of a Tensor}", None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", WARNS.values(), ids=WARNS)
+def test_an_expected_warning_must_come_with_its_type_and_message(engine: Engine, row: Any) -> None:
+    statement, expected, texts = row
+    outcome = problem(engine, f"- x = 1\n- do: {statement}\n  warns: {expected}\n- expect: {{x: 1}}\n")
+    if texts is None:
+        assert outcome == {"status": "pass"}
+    else:
+        failures = [failing(FIRST + 2, "warns", *texts)]
+        assert outcome == {"status": "fail", "step": 1, "line": FIRST + 1, "failures": failures}
+
+
+def test_a_warning_counts_for_the_step_in_which_it_came(engine: Engine) -> None:
+    steps = """
+    - warnings.warn("one")
+    - do: y = 1
+      warns: {type: UserWarning, match: one}
+    """
+    failures = [failing(FIRST + 2, "warns", "UserWarning: … one …", "no warning")]
+    assert problem(engine, steps) == {"status": "fail", "step": 1, "line": FIRST + 1, "failures": failures}
+
+
+def test_a_step_can_have_to_warn_and_to_raise(engine: Engine) -> None:
+    steps = """
+    - do: |
+        warnings.warn("one")
+        zeros(2).view(3)
+      warns: {type: UserWarning, match: MATCH}
+      raises: {type: RuntimeError, match: MATCH}
+    """
+    assert problem(engine, steps.replace("MATCH", "''").replace("''", "o", 1).replace("''", "size")) == {
+        "status": "pass"
+    }
+    assert problem(engine, steps.replace("MATCH", "leaf"))["failures"] == [
+        failing(FIRST + 4, "raises", "RuntimeError: … leaf …", SHAPE),
+        failing(FIRST + 3, "warns", "UserWarning: … leaf …", "UserWarning: one"),
+    ]
+
+
+def test_a_step_that_only_has_to_warn_must_not_raise(engine: Engine) -> None:
+    steps = """
+    - do: |
+        warnings.warn("one")
+        zeros(2).view(3)
+      warns: {type: UserWarning, match: one}
+    """
+    assert problem(engine, steps) == {
+        "status": "error", "step": 0, "line": FIRST + 2, "traceback": [[FIRST + 2, "<module>"]],
+        "failures": [failing(FIRST + 2, "", "no error", SHAPE)],
+    }  # fmt: skip
+
+
+def test_an_unexpected_error_names_the_lines_that_led_to_it(engine: Engine) -> None:
+    steps = """
+    - |
+      def f(x):
+          y = x * 2
+          return y.view(3)
+
+      class Layer(nn.Module):
+          def forward(self, x):
+              return f(x)
+    - a = zeros(2)
+    - Layer()(a)
+    - expect: {a: 0}
+    """
+    assert problem(engine, steps) == {
+        "status": "error", "step": 2, "line": FIRST + 9,
+        "traceback": [[FIRST + 9, "<module>"], [FIRST + 7, "forward"], [FIRST + 3, "f"]],
+        "failures": [failing(FIRST + 9, "", "no error", SHAPE)],
+    }  # fmt: skip
+
+
+def test_the_traceback_of_a_backward_names_the_line_of_the_hook(engine: Engine) -> None:
+    steps = """
+    - |
+      def hook(grad):
+          raise ValueError("no")
+    - a = ones(1, requires_grad=True)
+    - a.register_hook(hook)
+    - a.sum().backward()
+    - expect: {a: 1}
+    """
+    assert problem(engine, steps) == {
+        "status": "error", "step": 3, "line": FIRST + 5,
+        "traceback": [[FIRST + 5, "<module>"], [FIRST + 2, "hook"]],
+        "failures": [failing(FIRST + 5, "", "no error", "ValueError: no")],
+    }  # fmt: skip
+
+
+GENERATOR_EXIT = pytest.param("GeneratorExit", marks=pytest.mark.xfail(reason="it ends the engine", raises=GeneratorExit))
+
+
+@pytest.mark.parametrize("name", [GENERATOR_EXIT, "StopIteration", "RecursionError", "Warning"])
+def test_every_exception_that_a_case_can_raise_is_an_outcome(engine: Engine, name: str) -> None:
+    steps = f"""
+    - |
+      def f():
+          raise {name}("gone")
+    - do: f()
+      raises: {{type: {name}, match: gone}}
+    - f()
+    """
+    outcome = problem(engine, steps)
+    assert (outcome["status"], outcome["step"]) == ("error", 2)
+    assert outcome["failures"] == [failing(FIRST + 5, "", "no error", f"{name}: gone")]
+
+
+def test_a_message_is_cut_where_it_grows_long(engine: Engine) -> None:
+    steps = """
+    - |
+      def f():
+          raise ValueError("x" * 3000)
+    - do: f()
+      raises: {type: ValueError, match: y}
+    """
+    (failure,) = problem(engine, steps)["failures"]
+    assert failure["observed"] == "ValueError: " + "x" * (2000 - len("ValueError: "))
+
+
+def test_target_stands_for_the_dtype_that_the_case_runs_with(engine: Engine) -> None:
+    steps = """
+    - a = ones(2)
+    - expect: {a: {dtype: target}, dtype: torch.float64}
+    """
+    assert outcome_of_steps(engine, steps, dtype="float64")["status"] == "pass"
+    assert outcome_of_steps(engine, steps, dtype="float32")["failures"] == [
+        failing(FIRST + 1, "dtype", "float64 (torch.float64)", "float32")
+    ]

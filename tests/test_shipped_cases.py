@@ -1,0 +1,114 @@
+"""The shipped cases: each can fail, each cites a rule that exists, and each rule has a case."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from running import running_engine
+from sessions import Session
+
+from conformance.case import Case, parse_cases
+from conformance.program import program_of
+from conformance.rule import load_rules
+from conformance.suite import shipped_cases
+from conformance.target import Target
+from conformance.worker.engine import Engine
+
+CASES = shipped_cases()
+RULES = load_rules(CASES / "rules.yaml", "rules.yaml")
+FILES = sorted(path for path in CASES.glob("*.yaml") if path.name != "rules.yaml")
+ALL = [case for path in FILES for case in parse_cases(path.read_text(encoding="utf-8"), f"cases/{path.name}", RULES)]
+TARGET = Target(device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with running_engine() as engine:
+        yield engine
+
+
+def changed(name: str, value: Any) -> Any:
+    """Return an expectation that the same observation can't meet."""
+    if name in ("is", "is_not", "shares_storage", "not_shares_storage"):
+        return None  # what else to compare with is nobody's guess
+    if name == "view_of":
+        return {"expr": "3"}
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value + 0.5
+    if value is None:
+        return "Other" if name == "grad_fn" else [0.125]
+    if isinstance(value, dict) and "expr" in value:
+        return {"expr": f"({value['expr']}, 'something else')"}
+    if isinstance(value, dict) and "checks" in value:
+        return {"checks": [[inner, changed(inner, expected), line] for inner, expected, line in value["checks"]]}
+    if isinstance(value, list):
+        return [*value, value[-1]] if value else [1]
+    return f"{value}Other"
+
+
+def sabotaged(program: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the program with each of its expectations changed, one at a time."""
+    for index, step in enumerate(program["steps"]):
+        for key in ("raises", "warns"):
+            if key in step:
+                wrong = copy.deepcopy(program)
+                expected = wrong["steps"][index][key]
+                if expected["type"] is None:
+                    expected.update(type="RuntimeError", match=["something else"])
+                else:
+                    expected["match"] = [*expected["match"], "and something else"]
+                yield f"line {step['line']} {key}", wrong
+        for number, entry in enumerate(step.get("expect", ())):
+            for place, (name, value, _) in enumerate(entry["checks"]):
+                other = changed(name, value)
+                if other is not None:
+                    wrong = copy.deepcopy(program)
+                    wrong["steps"][index]["expect"][number]["checks"][place][1] = other
+                    yield f"line {step['line']} {entry['subject']}.{name}", wrong
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.id)
+def test_every_expectation_of_a_case_can_fail(case: Case, engine: Engine) -> None:
+    program = {"n": 0, **program_of(case, TARGET, torch.__version__)}
+    assert engine.run(program)["status"] == "pass"
+    wrongs = dict(sabotaged(program))
+    assert wrongs
+    for place, wrong in wrongs.items():
+        outcome = engine.run(wrong)
+        assert outcome["status"] == "fail", f"{place} was changed and nothing failed"
+        assert outcome["failures"]
+
+
+def test_every_rule_has_a_case_and_every_case_a_source() -> None:
+    assert RULES.keys() == {rule for case in ALL for rule in case.rules}
+    assert all(case.source for case in ALL)
+
+
+def test_ids_are_unique() -> None:
+    assert len({case.id for case in ALL}) == len(ALL)
+
+
+def test_a_changed_row_fails_alone_and_is_explained(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    shutil.copytree(CASES, tmp_path, dirs_exist_ok=True)
+    detach = tmp_path / "detach.yaml"
+    text = detach.read_text(encoding="utf-8")
+    row = "b: {is_leaf: false, requires_grad: true, version: "
+    detach.write_text(text.replace(f"{row}1", f"{row}2"), encoding="utf-8")
+    result = session.run()
+    red = {case: outcome for case, outcome in result.outcomes.items() if outcome["status"] != "pass"}
+    assert list(red) == ["detached-alias-zeroed-after-sigmoid"]
+    assert red["detached-alias-zeroed-after-sigmoid"]["failures"][0] == {
+        "line": 54, "path": "b.version", "expected": "2", "observed": "1",
+    }  # fmt: skip
+    assert "b.version:54  2         1" in result.output
