@@ -68,7 +68,7 @@ class CaseItem(pytest.Item):
 
     @classmethod
     def of(cls, parent: CaseFile, case: Case, target: Target, marks: Any) -> CaseItem:
-        # The id is given as text because pytest 9.2 takes the brackets in a name for something else than those in an id.
+        # The id is given as text: pytest 9.2 takes brackets in a name for something else than those in an id.
         name = f"{case.id}[{target}]"
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case = case

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.target import Build
+from conformance.versions import version_of
 
 START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
 STDERR_TAIL = 4000
@@ -172,7 +173,12 @@ class Workers:
     def hello(self) -> Build:
         """Wait until the first worker has imported torch, and return what it says of it."""
         if self.build is None:
-            self.build = Build(facts=self.greet())
+            build = Build(facts=self.greet())
+            try:
+                version_of(build.torch)
+            except ValueError as error:
+                raise Refused(f"torch.__version__: {error}") from None
+            self.build = build
         return self.build
 
     def greet(self) -> dict[str, Any]:

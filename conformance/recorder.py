@@ -20,11 +20,14 @@ from conformance.target import Build
 Pair = tuple[str, str]  # a case's id and a target
 
 
-def commit_of(directory: Path) -> str | None:
-    """Return the commit of the checkout that holds `directory`, with + where it has changes; None outside of one."""
+def suite_commit() -> str | None:
+    """Return the commit of the checkout that the suite runs from, with + where it has changes; None outside of one."""
+    checkout = Path(__file__).parent.parent
+    if not (checkout / ".git").exists():
+        return None
     try:
         answer = subprocess.run(
-            ["git", "-C", str(directory), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
+            ["git", "-C", str(checkout), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
             capture_output=True, text=True, timeout=10, check=True,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
@@ -55,7 +58,7 @@ class Recorder:
         """Open the report of a run that is about to begin."""
         self.topics = {case.id: case.topic for case in cases}
         header = {
-            "suite": {"version": __version__, "commit": commit_of(Path(__file__).parent), "cases": set_digest(cases)},
+            "suite": {"version": __version__, "commit": suite_commit(), "cases": set_digest(cases)},
             "run": {"started": self.started, "arguments": list(self.config.invocation_params.args)},
             "build": build.facts,
         }
@@ -68,12 +71,16 @@ class Recorder:
             self.writer = writer
 
     def add(self, pair: Pair, outcome: Outcome) -> None:
-        if self.writer is not None:
-            self.writer.add(*pair, outcome)
+        """Record an outcome; a disk that takes no more ends the report, not the run."""
+        if self.writer is not None and not self.error:
+            try:
+                self.writer.add(*pair, outcome)
+            except OSError as error:
+                self.error = f"the report is incomplete: {error}"
 
     def finish(self, exit_status: int) -> None:
         """Write the report; what was planned and did not run is in it, with the reason."""
-        if self.writer is not None:
+        if self.writer is not None and not self.error:
             try:
                 self.path = self.writer.finish(self.why_not_run, "the run ended before it", exit_status)
             except OSError as error:

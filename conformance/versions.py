@@ -7,10 +7,11 @@ counts as the release that it leads to, unless the bound itself names such a bui
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Sequence
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 OPERATORS = (">=", "<=", ">", "<", "==", "!=")
 SENTENCE = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
@@ -31,13 +32,27 @@ def parse(text: str) -> SpecifierSet:
 @functools.cache
 def holds(text: str, torch: str) -> bool:
     """Return whether the condition `text` holds for the torch version `torch`."""
-    version = Version(torch)
+    version = version_of(torch)
     release = Version(version.base_version)
     public = Version(version.public)
     return all(
         part.contains(public if Version(part.version).is_prerelease else release, prereleases=True)
         for part in parse(text)
     )
+
+
+def version_of(torch: str) -> Version:
+    """Return the version that a build gives itself; of one that PEP 440 doesn't know, the numbers that it begins with.
+
+    Raise ValueError when it begins with none.
+    """
+    try:
+        return Version(torch)
+    except InvalidVersion:
+        begin = re.match(r"\d+\.\d+(\.\d+)?", torch)
+        if begin is None:
+            raise ValueError(f"expected a version such as 2.13.0, got {torch!r}") from None
+        return Version(begin[0])
 
 
 def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = None) -> str:

@@ -61,7 +61,8 @@ def seeded(device: str, generator: torch.Generator) -> Dict[str, Callable[..., A
     """Return the random factories; all draw from `generator`."""
 
     def move(drawn: Any, kwargs: Dict[str, Any], dtype: Any) -> Any:
-        moved = drawn.to(device=kwargs.get("device") or device, dtype=kwargs.get("dtype") or dtype)
+        narrow = drawn.to(dtype=kwargs.get("dtype") or dtype)  # first, since not every device has double precision
+        moved = narrow.to(device=kwargs.get("device") or device)
         return moved.requires_grad_(kwargs.get("requires_grad", False))
 
     def wide(dtype: torch.dtype) -> torch.dtype:

@@ -101,10 +101,10 @@ class CaseRun:
 
     def statements(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         before = len(self.warned)
-        raised: Optional[Exception] = None
+        raised: Optional[BaseException] = None
         try:
             exec(compile_step(step["do"], self.file, self.line), self.names)
-        except Exception as error:
+        except (Exception, GeneratorExit) as error:  # what cases may name; all else ends the worker
             raised = error
         given = self.warned[before:]
         failures = []
@@ -125,7 +125,7 @@ class CaseRun:
             self.line = entry["line"]
             try:
                 subject = self.log if is_log(entry) else self.evaluate(entry["subject"])
-            except Exception as error:
+            except (Exception, GeneratorExit) as error:
                 failures.append(failure(entry["line"], entry["subject"], "a value", plain(error)))
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
@@ -136,7 +136,7 @@ class CaseRun:
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
                 try:
                     difference = check(subject, name, expected, self, tolerance)
-                except Exception as error:
+                except (Exception, GeneratorExit) as error:
                     difference = ("no error", plain(error))
                     error.__traceback__ = None
                 if difference is not None:
@@ -146,7 +146,7 @@ class CaseRun:
         self.line = failures[0]["line"]
         return failed(failures)
 
-    def unexpected(self, error: Exception) -> Dict[str, Any]:
+    def unexpected(self, error: BaseException) -> Dict[str, Any]:
         """Return the problem of a step that raised although nothing in it expects that."""
         lacking = self.lacking(error)
         lines: List[Tuple[int, str]] = []
@@ -166,7 +166,7 @@ class CaseRun:
             "traceback": lines,
         }
 
-    def lacking(self, error: Exception) -> Optional[Dict[str, Any]]:
+    def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the problem `unsupported` if `error` says that this device or build lacks something.
 
         Float32 and float64 on the CPU are what autograd is defined on: nothing excuses them but a build
@@ -193,7 +193,7 @@ def failure(line: int, path: str, expected: str, observed: str) -> Dict[str, Any
     return {"line": line, "path": path, "expected": expected[:MESSAGE], "observed": observed[:MESSAGE]}
 
 
-def raises(expected: Dict[str, Any], raised: Optional[Exception]) -> List[Dict[str, Any]]:
+def raises(expected: Dict[str, Any], raised: Optional[BaseException]) -> List[Dict[str, Any]]:
     if expected["type"] is None:
         observed = None if raised is None else plain(raised)
     elif raised is None:
