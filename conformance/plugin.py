@@ -183,7 +183,8 @@ class Running:
                 self.introduced = True
                 attached["introduction"] = {"build": self.suite.feed.build.facts, "deselected": self.deselected}
             report.__dict__["conformance"] = attached  # plain, so that pytest-xdist carries it across
-            report.user_properties.append(("conformance", outcome.status))
+            if outcome.status == "unsupported":  # where pytest says why it was skipped, the case is of more use than us
+                report.longrepr = (item.case.file, item.case.line, f"Skipped: {outcome.reason}")
         return report
 
     @pytest.hookimpl(tryfirst=True)
