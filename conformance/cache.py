@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import pickle
-import tempfile
+import sys
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +30,7 @@ class CaseCache:
     def package_state(self) -> str:
         """What tells this state of the package from another: the sizes and times of its files."""
         files = sorted(path for path in PACKAGE.iterdir() if path.suffix in (".py", ".json"))
-        return repr([(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files])
+        return sys.version + repr([(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files])
 
     def entry(self, content: bytes, name: str, rules: Iterable[str]) -> Path | None:
         """Return where the cases of a file with this content and name are kept, or None."""
@@ -53,6 +54,9 @@ class CaseCache:
             return
         with contextlib.suppress(OSError):
             entry.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=entry.parent, delete=False) as file:
-                pickle.dump(cases, file, protocol=pickle.HIGHEST_PROTOCOL)
-            Path(file.name).replace(entry)
+            unfinished = entry.with_suffix(f".{os.getpid()}")
+            try:
+                unfinished.write_bytes(pickle.dumps(cases, protocol=pickle.HIGHEST_PROTOCOL))
+                unfinished.replace(entry)
+            finally:
+                unfinished.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,12 +25,12 @@ from conformance.problem import CaseFileError, Problem, did_you_mean
 from conformance.rule import Rule
 from conformance.schema import compiled, load_schema
 
-MAX_BYTES = 32 * 2**20
 EXPRESSIONS = frozenset(
     {"is", "is_not", "shares_storage", "not_shares_storage", "view_of"}
 )  # on the case's own objects
 REFERENCES = frozenset({"value", "grad"})  # on float64 CPU copies
 CHECK_SCHEMA = compiled(load_schema("case.schema.json"))
+WARNINGS = frozenset(name for name in vocabulary.EXCEPTIONS if name.endswith("Warning"))
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 
 
@@ -57,20 +58,6 @@ class Case:
     digest: str
 
 
-def read_text(content: bytes, name: str) -> str:
-    """Return the text of a case file."""
-    if len(content) > MAX_BYTES:
-        message = f"expected at most {MAX_BYTES} bytes, got {len(content)}"
-        raise CaseFileError([Problem(file=name, line=1, column=1, message=message, hint="split the file")])
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        column = error.start - content.rfind(b"\n", 0, error.start)
-        message = f"expected UTF-8 text, got the byte 0x{content[error.start]:02x}"
-        raise CaseFileError([Problem(file=name, line=line, column=column, message=message)]) from None
-
-
 def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
     """Return the cases that `text` holds; `name` is what messages call its file."""
     root = read_document(text, name)
@@ -92,7 +79,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
             continue
         end = nodes[index + 1].line - 1 if index + 1 < len(nodes) else len(lines)
         data = CaseReader(report, rules, broken).read(node)
-        first = ids.setdefault(str(data["id"]), node.line)
+        first = ids.setdefault(data["id"], node.line) if isinstance(data["id"], str) else node.line
         if first != node.line:
             report(node.value["id"], "id", f"{data['id']!r} stands twice", f"first in line {first}")
         if not problems:
@@ -113,6 +100,11 @@ def _short(path: str) -> str:
     return rest.partition("].")[2] or rest if rest.startswith("steps[") else rest
 
 
+def listed(value: object) -> tuple[Any, ...]:
+    """Return a list of the file as a tuple; anything else has been reported already."""
+    return tuple(value) if isinstance(value, list) else ()
+
+
 class CaseReader:
     """Reads one case and reports what is wrong beyond its shape; what has a wrong shape (`broken` lines) it skips."""
 
@@ -124,25 +116,26 @@ class CaseReader:
         self.torch: str | None = None
 
     def read(self, node: Node) -> dict[str, Any]:
-        value = node.value
         data = node.plain
-        self.torch = self.condition(value.get("torch"), "torch")
-        cited = value.get("rules")
-        for index, rule in enumerate(cited.value if cited is not None and isinstance(cited.value, list) else ()):
+        self.torch = self.condition(node.value.get("torch"), "torch")
+        if self.torch and not versions.possible([self.torch]):
+            self.report(node.value["torch"], "torch", "no torch fulfils this condition")
+        cited = node.find("rules").value
+        for index, rule in enumerate(cited if isinstance(cited, list) else ()):
             if isinstance(rule.value, str) and rule.line not in self.broken and rule.value not in self.rules:
                 hint = did_you_mean(rule.value, self.rules) or "add it to rules.yaml"
                 self.report(rule, f"rules[{index}]", f"unknown rule {rule.value!r}", hint)
-        source = data.get("source", ())
+        source = data.get("source")
         return {
             "id": data.get("id"),
             "title": data.get("title"),
             "why": data.get("why"),
-            "rules": tuple(data.get("rules") or ()),
-            "source": (source,) if isinstance(source, str) else tuple(source or ()),
+            "rules": listed(data.get("rules")),
+            "source": (source,) if isinstance(source, str) else listed(source),
             "torch": data.get("torch"),
-            "dtypes": tuple(data.get("dtypes") or ()),
-            "devices": tuple(data.get("devices") or ()),
-            "steps": self.steps(value["steps"]) if isinstance(node.find("steps").value, list) else (),
+            "dtypes": listed(data.get("dtypes")),
+            "devices": listed(data.get("devices")),
+            "steps": self.steps(node.value["steps"]) if isinstance(node.find("steps").value, list) else (),
         }
 
     def steps(self, listed: Node) -> tuple[dict[str, Any], ...]:
@@ -156,20 +149,22 @@ class CaseReader:
             if parsed is not None and parsed.tree is not None:
                 self.names.anywhere |= parsed.bound
                 self.names.attributes |= parsed.attributes
-            read.append((node, parsed, bool(self.broken) and any(inner.line in self.broken for inner in node.walk())))
+            read.append((node, parsed, bool(self.broken) and not self.broken.isdisjoint(node.lines())))
         steps = []
         for node, parsed, broken in read:
             if broken and parsed is not None:
                 self.names.bound |= parsed.bound
             elif not broken:
                 steps.append(self.expectation(node) if parsed is None else self.statements(node, parsed))
-        if (
-            steps
-            and not any(broken for *_, broken in read)
-            and not any(step.keys() & {"expect", "raises", "warns"} for step in steps)
-        ):
+        whole = steps and not any(broken for *_, broken in read)
+        if whole and not any(map(self.can_fail, steps)):
             self.report(listed, "steps", "nothing is expected: this case can't fail", "add an expect step")
         return tuple(steps)
+
+    def can_fail(self, step: dict[str, Any]) -> bool:
+        """Whether a step expects something, on a torch that can run it."""
+        conditions = [condition for condition in (self.torch, step.get("torch")) if condition]
+        return bool(step.keys() & {"expect", "raises", "warns"}) and (not conditions or versions.possible(conditions))
 
     def statements(self, node: Node, parsed: language.Parsed) -> dict[str, Any]:
         text, path = (node, "") if isinstance(node.value, str) else (node.value["do"], "do")
@@ -189,7 +184,7 @@ class CaseReader:
     def findings(self, node: Node, path: str, parsed: language.Parsed) -> None:
         language.check(parsed, self.names)
         if parsed.tree is not None:
-            self.names.bound -= language.names_deleted(parsed.tree)
+            self.names.bound -= parsed.deleted
             self.names.bound |= parsed.bound
         for finding in parsed.findings:
             place = node.place_in(finding.line, finding.column)
@@ -206,9 +201,9 @@ class CaseReader:
             condition = self.condition(entry.value.get("torch"), f"{below}.torch")
             matches = [match] if isinstance(match, str) else match or []
             alternatives.append({"type": kind, "match": matches, "torch": condition, "line": entry.line})
-            if kind is not None and kind not in KNOWN_EXCEPTIONS:
-                hint = did_you_mean(kind, KNOWN_EXCEPTIONS)
-                self.report(entry.value["type"], f"{below}.type", f"unknown exception {kind!r}", hint)
+            word, known = ("warning", WARNINGS) if path == "warns" else ("exception", KNOWN_EXCEPTIONS)
+            if kind is not None and kind not in known:
+                self.report(entry.value["type"], f"{below}.type", f"unknown {word} {kind!r}", did_you_mean(kind, known))
             if kind is not None and match is None:
                 self.report(entry, below, "the key 'match' is missing", "say what the message must contain")
             if kind is None and match is not None:
@@ -217,16 +212,21 @@ class CaseReader:
         return alternatives
 
     def condition(self, node: Node | None, path: str) -> str | None:
+        """Return a condition on torch, None where there is none, and "" for one that has been reported."""
         if node is None:
             return None
+        if not isinstance(node.value, str) or not node.value.strip():
+            return ""
         try:
             versions.parse(node.value)
         except ValueError as error:
             self.report(node, path, str(error))
-            return None
-        return str(node.value)
+            return ""
+        return node.value
 
     def tile(self, place: Node, path: str, conditions: Sequence[str | None], step_torch: str | None) -> None:
+        if "" in (*conditions, self.torch, step_torch):
+            return
         within = ",".join(filter(None, (self.torch, step_torch))) or None
         problem = versions.gaps_and_overlaps(conditions, within)
         if problem:
@@ -263,8 +263,13 @@ class CaseReader:
                 checks.append([name, {"checks": inner}, expected.line])
             else:
                 checks.append([name, self.value(expected, below, torch, name, needs), expected.line])
-        if set(node.value) <= {"rtol", "atol"}:
-            self.report(node, path, "a tolerance alone checks nothing", "add a value")
+        for name in {"rtol", "atol"} & set(node.value):
+            if not math.isfinite(node.value[name].value):
+                self.report(
+                    node.value[name], f"{path}.{name}", f"expected a finite number, got {node.value[name].value}"
+                )
+            if not {"value", "grad"} & set(node.value):
+                self.report(node.keys[name], f"{path}.{name}", "a tolerance alone checks nothing", "add a value")
         return checks
 
     def value(self, node: Node, path: str, torch: str | None, check: str | None, needs: set[str]) -> Any:
@@ -276,7 +281,8 @@ class CaseReader:
                 line, column = node.value["torch"].keys[text]
                 conditions.append(self.condition(Node(text, line, column), f"{path}.torch"))
             self.tile(node, path, conditions, torch)
-            return {"torch": {text: self.value(entry, path, torch, check, needs) for text, entry in entries.items()}}
+            own: set[str] = set()  # what an alternative needs is the business of its condition
+            return {"torch": {text: self.value(entry, path, torch, check, own) for text, entry in entries.items()}}
         if isinstance(node.value, list):
             return [self.value(entry, f"{path}[{i}]", torch, check, needs) for i, entry in enumerate(node.value)]
         if isinstance(node.value, str) and (check in EXPRESSIONS or check in REFERENCES):

@@ -18,8 +18,14 @@ from conformance.problem import CaseFileError, Problem, shown
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where PyYAML was built with it
 
 MAX_DEPTH = 40
+MAX_BYTES = 32 * 2**20
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+HINTS = {
+    "mapping values are not allowed": "quote text that holds ': '",
+    "did not find expected comment or line break": "quote text that begins with > or |",
+    "found character that cannot start any token": "quote text that begins with a sign such as @, ` or %",
+}
 WORDS: dict[str, Any] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -32,7 +38,8 @@ class Node:
     """A value of a document: a scalar, a list of nodes or a dict of nodes, with its place.
 
     `line` and `column` count from 1. `keys` holds the place of each key of a mapping. `style` is how a
-    scalar was written (a quotation mark, `|`, `>` or nothing) and `indent` how far a block is indented.
+    scalar was written: a quotation mark, `|`, nothing, or `>` for all text that YAML has joined from several
+    lines. `indent` is how far a literal block is indented.
     """
 
     __slots__ = ("column", "indent", "keys", "line", "style", "value")
@@ -54,17 +61,23 @@ class Node:
             return [node.plain for node in self.value]
         return self.value
 
-    def walk(self) -> Iterator[Node]:
-        """Yield this node and all that it holds."""
-        yield self
+    def lines(self) -> Iterator[int]:
+        """Yield the line of this node, of its keys and of all that it holds."""
+        yield self.line
+        yield from (line for line, _ in self.keys.values())
         inner = self.value.values() if type(self.value) is dict else self.value if type(self.value) is list else ()
         for node in inner:
-            yield from node.walk()
+            yield from node.lines()
 
     def place_in(self, line: int, column: int) -> tuple[int, int]:
-        """Return the place in the file of a place inside this node's text; both count from 1."""
-        if self.style in ("|", ">"):
+        """Return the place in the file of a place inside this node's text; both count from 1.
+
+        Where YAML has joined lines, that is the beginning of the text.
+        """
+        if self.style == "|":
             return self.line + line, self.indent + column
+        if self.style == ">":
+            return self.line, self.column
         return (self.line, self.column + len(self.style) + column - 1) if line == 1 else (self.line, self.column)
 
     def find(self, *path: str | int) -> Node:
@@ -76,6 +89,20 @@ class Node:
             except (KeyError, IndexError, TypeError):
                 break
         return node
+
+
+def read_text(content: bytes, file: str) -> str:
+    """Return the text of a file that should be UTF-8."""
+    if len(content) > MAX_BYTES:
+        message = f"expected at most {MAX_BYTES} bytes, got {len(content)}"
+        raise CaseFileError([Problem(file=file, line=1, column=1, message=message, hint="split the file")])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        message = f"expected UTF-8 text, got the byte 0x{content[error.start]:02x}"
+        raise CaseFileError([Problem(file=file, line=line, column=column, message=message)]) from None
 
 
 def read_document(text: str, file: str) -> Node:
@@ -97,12 +124,18 @@ def read_document(text: str, file: str) -> Node:
         mark = error.problem_mark or error.context_mark
         message = f"can't be read as YAML: {error.problem or error.context}"
         hint = "a tab can't indent; use spaces" if mark and text[mark.index : mark.index + 1] == "\t" else ""
+        hint = hint or next((words for begin, words in HINTS.items() if begin in message), "")
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        lines = text.split("\n")
+        if line > len(lines) or (line > 1 and line == len(lines) and not lines[-1]):  # it found the end of the text
+            line = max(1, len(lines) - (not lines[-1]))
+            column = len(lines[line - 1]) + 1
         problems.append(Problem(file=file, line=line, column=column, message=message, hint=hint))
     except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        column = error.position - text.rfind("\n", 0, error.position)
         code = error.character if isinstance(error.character, int) else ord(error.character)
+        index = max(0, text.find(chr(code)))  # the parser's own position counts bytes
+        line = text.count("\n", 0, index) + 1
+        column = index - text.rfind("\n", 0, index)
         message = f"can't be read as YAML: the character U+{code:04X} can't stand in it"
         problems.append(Problem(file=file, line=line, column=column, message=message))
     if root is None and not problems:
@@ -136,8 +169,10 @@ class Events:
             if event.anchor is not None:
                 self.anchor(event)
             style = event.style or ""
-            first = self.lines[mark.line + 1] if style in ("|", ">") and mark.line + 1 < len(self.lines) else ""
-            return self.add(Node(value, mark.line + 1, mark.column + 1, style, len(first) - len(first.lstrip(" "))))
+            if style != "|" and event.end_mark.line > mark.line:
+                style = ">"
+            indent = self.indent_below(mark.line) if style == "|" else 0
+            return self.add(Node(value, mark.line + 1, mark.column + 1, style, indent))
         if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             mark = event.start_mark
             if event.anchor is not None:
@@ -161,6 +196,11 @@ class Events:
             self.anchor(event)
             self.add(Node(None, event.start_mark.line + 1, event.start_mark.column + 1))
         return None
+
+    def indent_below(self, line: int) -> int:
+        """Return how far the first line of text below `line` (from 0) is indented."""
+        first = next((text for text in self.lines[line + 1 :] if text.strip()), "")
+        return len(first) - len(first.lstrip(" "))
 
     def anchor(self, event: Any) -> None:
         sign = "*" if isinstance(event, yaml.AliasEvent) else "&"

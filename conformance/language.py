@@ -15,6 +15,7 @@ few that the vocabulary lists. A step that passes can reach only what the vocabu
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -85,7 +86,8 @@ class Parsed:
 
     text: str
     tree: ast.Module | ast.Expression | None = None
-    bound: set[str] = field(default_factory=set)  # the names that it sets in the case's own scope
+    bound: set[str] = field(default_factory=set)  # the names that it sets in the case's own scope, and keeps
+    deleted: set[str] = field(default_factory=set)  # those that it takes away
     attributes: set[str] = field(default_factory=set)  # the attributes that it gives to objects
     findings: list[Finding] = field(default_factory=list)
     needs: set[str] = field(default_factory=set)  # names of the vocabulary that not every torch has
@@ -102,13 +104,17 @@ def parse(text: str, mode: str = "exec") -> Parsed:
     if len(text) > MAX_LENGTH:
         return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
     try:
-        tree: ast.AST = ast.parse(text if mode == "exec" else text.strip(), mode=mode, feature_version=PYTHON)
-        depth = survey(tree, parsed)
-        if depth <= MAX_DEPTH:
-            compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python thinks of the style of a step
+            tree: ast.AST = ast.parse(text if mode == "exec" else text.strip(), mode=mode, feature_version=PYTHON)
+            depth = survey(tree, parsed)
+            if depth <= MAX_DEPTH:
+                compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]
     except SyntaxError as error:
         what = "statements" if mode == "exec" else "an expression"
-        return found(f"expected {what}, got {error.msg}", "", error.lineno or 1, error.offset or 1)
+        reason = "syntax that Python 3.8 does not have" if "only supported in Python" in error.msg else error.msg
+        lead = margin(text) if mode == "eval" and (error.lineno or 1) == 1 else 0
+        return found(f"expected {what}, got {reason}", "", error.lineno or 1, (error.offset or 1) + lead)
     except (ValueError, MemoryError, RecursionError, OverflowError) as error:
         return found(f"can't be read as Python: {error or 'nested too deeply'}")
     if depth > MAX_DEPTH:
@@ -118,6 +124,11 @@ def parse(text: str, mode: str = "exec") -> Parsed:
     if mode == "exec" and isinstance(tree, ast.Module) and not tree.body:
         found("expected statements, got a comment")
     return parsed
+
+
+def margin(text: str) -> int:
+    """Return by how much an expression is indented; Python is given it without."""
+    return len(text) - len(text.lstrip(" "))
 
 
 def children(node: ast.AST) -> Iterator[ast.AST]:
@@ -147,9 +158,14 @@ def survey(tree: ast.AST, parsed: Parsed) -> int:
             parsed.attributes |= names_bound(node)
         elif kind is ast.Call:
             parsed.attributes |= registered(node)
+        elif kind is ast.Global:
+            parsed.bound.update(node.names)  # type: ignore[attr-defined]
         waiting += [(child, depth + 1) for child in children(node)]
     if deepest <= MAX_DEPTH:
-        parsed.bound = names_bound(tree) - names_deleted(tree)
+        for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
+            bound, deleted = names_bound(statement, itself=True), names_deleted(statement)
+            parsed.bound = (parsed.bound | bound) - deleted
+            parsed.deleted = (parsed.deleted | deleted) - bound
     return deepest
 
 
@@ -162,15 +178,18 @@ def registered(node: ast.AST) -> set[str]:
     return {first.value} if isinstance(first, ast.Constant) and isinstance(first.value, str) else set()
 
 
-def names_bound(tree: ast.AST) -> set[str]:
-    """Return the names that running `tree` binds in its own scope, not those of the defs and classes inside."""
+def names_bound(tree: ast.AST, itself: bool = False) -> set[str]:
+    """Return the names that running what is in `tree` binds in its own scope, not in the defs and classes there.
+
+    With `itself`, `tree` is a statement that is run, and may be a def or a class.
+    """
     bound: set[str] = set()
-    waiting = list(children(tree))
+    waiting = [tree] if itself else list(children(tree))
     while waiting:
         node = waiting.pop()
         kind = type(node)
         if kind is ast.Name:
-            if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+            if isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
                 bound.add(node.id)  # type: ignore[attr-defined]
         elif kind is ast.FunctionDef or kind is ast.ClassDef:
             bound.add(node.name)  # type: ignore[attr-defined]
@@ -183,11 +202,9 @@ def names_bound(tree: ast.AST) -> set[str]:
     return bound
 
 
-def names_deleted(tree: ast.AST) -> set[str]:
-    """Return the names that the last `del` of a step takes away again."""
-    statements = tree.body if isinstance(tree, ast.Module) else []
-    deleted = [statement for statement in statements if isinstance(statement, ast.Delete)]
-    return {target.id for statement in deleted for target in statement.targets if isinstance(target, ast.Name)}
+def names_deleted(statement: ast.AST) -> set[str]:
+    """Return the names that a statement takes away, on any of its branches."""
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
 
 
 def check(parsed: Parsed, names: Names) -> None:
@@ -209,7 +226,13 @@ class Checker:
         self.names = names
 
     def found(self, node: ast.AST, message: str, hint: str = "") -> None:
-        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+        line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        if isinstance(node, ast.Attribute):  # the attribute itself, not what it is taken of
+            line, offset = node.end_lineno or line, (node.end_col_offset or 0) - len(node.attr.encode())
+        shift = margin(self.parsed.text) if line == 1 and isinstance(self.parsed.tree, ast.Expression) else 0
+        text = self.parsed.text.strip() if isinstance(self.parsed.tree, ast.Expression) else self.parsed.text
+        before = text.split("\n")[line - 1].encode()[:offset]  # Python counts bytes
+        column = len(before.decode("utf-8", "replace")) + 1 + shift
         self.parsed.findings.append(Finding(line=line, column=column, message=message, hint=hint))
 
     def visit(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
@@ -217,6 +240,8 @@ class Checker:
         if kind not in ALLOWED or (kind in ONLY_IN_DEF and not in_def):
             self.found(node, f"{WORDS.get(kind, kind.__name__)} is not part of the language here", HINTS.get(kind, ""))
             return
+        if kind is ast.NamedExpr and isinstance(self.parsed.tree, ast.Expression):
+            self.found(node, ":= is not part of an expectation", "set the name in a step of its own")
         if kind is ast.Name:
             self.name(node, scopes, in_def)
             return
@@ -258,10 +283,10 @@ class Checker:
         elif name in vocabulary.NAMES:
             self.need(vocabulary.NAMES[name], name)
         elif name in self.names.anywhere:
-            self.found(node, f"{name!r} isn't set yet at this step")
+            self.found(node, f"{name!r} isn't set at this step")
         else:
             known = {known for scope in scopes for known in scope} | vocabulary.NAMES.keys()
-            self.found(node, f"unknown name {name!r}", did_you_mean(name, known) or vocabulary.why_not(name))
+            self.found(node, f"unknown name {name!r}", vocabulary.why_not(name) or did_you_mean(name, known))
 
     def need(self, since: str, name: str) -> None:
         if since != vocabulary.OLDEST:
@@ -278,7 +303,8 @@ class Checker:
                 self.need(vocabulary.NAMESPACES[namespace][name], f"{namespace}.{name}")
             elif f"{namespace}.{name}" not in vocabulary.NAMESPACES and vocabulary.inner(namespace, name) is None:
                 known = vocabulary.NAMESPACES[namespace]
-                self.found(node, f"unknown name {ast.unparse(node)!r}", did_you_mean(name, known))
+                hint = vocabulary.why_not(name) or did_you_mean(name, known)
+                self.found(node, f"unknown name {ast.unparse(node)!r}", hint)
         elif name in vocabulary.ATTRIBUTES:
             if name not in self.names.attributes:
                 self.need(vocabulary.ATTRIBUTES[name], name)
@@ -286,9 +312,14 @@ class Checker:
             is_super = isinstance(node.value, ast.Call) and ast.unparse(node.value) == "super()"
             if not (is_super and name in vocabulary.DUNDERS):
                 self.found(node, f"the attribute {name!r} begins with _")
+        elif isinstance(node.value, ast.Name) and self.is_unknown(node.value.id, scopes):
+            pass  # the name before it is the mistake
         elif name not in self.names.attributes and not vocabulary.is_saved_tensor(name):
             attributes = self.names.attributes | vocabulary.ATTRIBUTES.keys()
             self.found(node, f"unknown attribute {name!r}", did_you_mean(name, attributes))
+
+    def is_unknown(self, name: str, scopes: list[set[str]]) -> bool:
+        return not any(name in known for known in (*scopes, self.names.anywhere, vocabulary.NAMES))
 
     def namespace(self, node: ast.AST, scopes: list[set[str]]) -> str | None:
         """Return the path of the namespace that `node` names (`nn.functional`), or None."""
@@ -334,8 +365,8 @@ class Checker:
             self.visit(base, scopes, in_def)
             last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
             if last not in vocabulary.BASES and last not in self.names.anywhere:
-                known = ", ".join(sorted(vocabulary.BASES))
-                self.found(base, f"a class can't be made from {ast.unparse(base)!r}", f"it can from {known}")
+                hint = "it can from Function, Module, Tensor and a few others"
+                self.found(base, f"a class can't be made from {ast.unparse(base)!r}", hint)
         for decorator in node.decorator_list:
             self.visit(decorator, scopes, in_def)
         for child in node.body:

@@ -138,10 +138,10 @@ def load_report(path: Path) -> dict[str, Any]:
     """Return the report at `path`; raise ReportError with the reason when it is none."""
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ReportError(f"{path}: can't be read as a report: {error}") from None
     if not isinstance(report, dict) or "format" not in report:
         raise ReportError(f"{path}: not a report: no format number")
-    if report["format"] != FORMAT:
+    if type(report["format"]) is not int or report["format"] != FORMAT:
         raise ReportError(f"{path}: format {report['format']!r}, expected {FORMAT}")
     return report

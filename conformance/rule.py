@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.document import read_document
+from conformance.document import read_document, read_text
 from conformance.problem import CaseFileError, Problem
 from conformance.schema import load_schema, problems_of
 
@@ -27,7 +27,7 @@ class Rule:
 
 def load_rules(path: Path, name: str) -> dict[str, Rule]:
     """Return the rules of the file at `path` by id; `name` is what error messages call it."""
-    root = read_document(path.read_text(encoding="utf-8"), name)
+    root = read_document(read_text(path.read_bytes(), name), name)
     problems = problems_of(root, load_schema("rules.schema.json"), name)
     rules: dict[str, Rule] = {}
     if not problems:

@@ -102,7 +102,8 @@ def typed(part: dict[str, Any], types: list[str], steps: list[Check]) -> Check:
     wanted = " or ".join(NAMES[name] for name in types)
 
     def check(node: Node, path: str, report: Report) -> None:
-        if accepted and type(node.value) not in accepted:
+        whole = "integer" in types and type(node.value) is float and node.value.is_integer()
+        if accepted and type(node.value) not in accepted and not whole:
             hint = "quote it" if "string" in types and type(node.value) in (int, float, bool) else ""
             report(node, path, f"expected {part.get('title', wanted)}, got {shown(node.plain)}", hint)
             return
@@ -139,7 +140,10 @@ def any_of(branches: list[tuple[dict[str, Any], Check]]) -> Check:
                 return
         keys = [key for branch in mappings for key in branch.get("required", ())]
         near = [did_you_mean(key, keys) for key in node.value] if type(node.value) is dict else []
-        report(node, path, f"expected {wanted}, got {shown(node.plain)}", next(filter(None, near), ""))
+        hint = next(filter(None, near), "")
+        if type(node.value) is dict and any(not key.isidentifier() for key in node.value):
+            hint = "quote text that holds ': '"
+        report(node, path, f"expected {wanted}, got {shown(node.plain)}", hint)
 
     return check
 
@@ -156,7 +160,7 @@ def enum(choices: list[Any]) -> Check:
 
 
 def pattern(part: dict[str, Any]) -> Check:
-    expression = re.compile(part.get("pattern", ""))
+    expression = re.compile(re.sub(r"\$$", r"\\Z", part.get("pattern", "")))  # $ in a schema is the very end
     wanted = part.get("title", "text that isn't empty")
 
     def check(node: Node, path: str, report: Report) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from conformance.cache import CaseCache
-from conformance.case import Case, parse_cases, read_text
+from conformance.case import Case, parse_cases
+from conformance.document import read_text
 from conformance.feed import Feed
 from conformance.problem import CaseFileError, Problem
 from conformance.process import Refused

@@ -70,6 +70,11 @@ def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = Non
     return ""
 
 
+def possible(conditions: Sequence[str]) -> bool:
+    """Whether some torch fulfils all of `conditions`."""
+    return any(all(holds(condition, release) for condition in conditions) for release in _telling_releases(conditions))
+
+
 def _telling_releases(conditions: Iterable[str | None]) -> list[str]:
     releases = {(1, 13, 0), (9999, 0, 0)}
     for condition in conditions:

@@ -72,6 +72,7 @@ _ELSEWHERE = {
     "np": "numpy is not part of the language; nan, inf and math are", "numpy": "x.numpy() is; the module isn't",
     "getattr": "write the attribute", "setattr": "write the attribute", "exec": "case files are data",
     "eval": "case files are data", "open": "case files are data", "compile": "case files are data",
+    "load": "case files are data", "save": "case files are data", "delattr": "write del",
     "grad": "write autograd.grad", "pickle": "write pickled(x) for a round trip", "time": "cases don't know the time",
 }  # fmt: skip
 

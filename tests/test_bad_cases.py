@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from conformance import document
-from conformance.case import parse_cases, read_text
+from conformance.case import parse_cases
+from conformance.document import read_text
 from conformance.problem import CaseFileError
 from conformance.rule import Rule
 

@@ -112,7 +112,9 @@ def test_a_case_that_never_ends_is_a_timeout_and_the_rest_runs(session: Session)
 
 
 def test_what_a_case_prints_disturbs_nothing(session: Session) -> None:
-    session.cases(first=GOOD, prints=calling("sin"), floods=calling("cos"), second=GOOD, closes=calling("tan"), third=GOOD)
+    session.cases(
+        first=GOOD, prints=calling("sin"), floods=calling("cos"), second=GOOD, closes=calling("tan"), third=GOOD
+    )
     result = session.run("--device-module", "broken")
     assert set(result.statuses.values()) == {"pass"}, result.output
 
@@ -138,7 +140,9 @@ def test_a_crash_under_xdist_is_an_outcome_too(session: Session) -> None:
 
 
 def test_a_worker_that_can_not_be_replaced_makes_a_crash_of_what_waits(session: Session) -> None:
-    once = "import pathlib\nmark = pathlib.Path('started')\nassert not mark.exists(), 'only once'\nmark.write_text('')\n"
+    once = (
+        "import pathlib\nmark = pathlib.Path('started')\nassert not mark.exists(), 'only once'\nmark.write_text('')\n"
+    )
     session.write("broken.py", once + BROKEN)
     session.cases(first=GOOD, exits=calling("sinh"), second=GOOD)
     result = session.run("--device-module", "broken")
