@@ -55,6 +55,7 @@ class InProcess:
     def outcome(self, number: int) -> dict[str, Any]:
         answer = self.engine.run({"n": number, **self.programs.pop(number)})
         del answer["n"]
+        answer.pop("spent", None)  # there is no other process to go on in
         return answer
 
     def close(self) -> None:

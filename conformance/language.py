@@ -349,6 +349,8 @@ class Checker:
                 self.own_name(node, node.name)
             for decorator in node.decorator_list:
                 self.visit(decorator, scopes, in_def=False)
+            if node.returns is not None:
+                self.found(node.returns, "a type of what is returned is not part of the language", "remove it")
             for statement in ast.walk(node):
                 if isinstance(statement, (ast.Nonlocal, ast.Global)):
                     for name in statement.names:

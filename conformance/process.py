@@ -236,8 +236,10 @@ class Workers:
         self.since = time.monotonic()
         self.waiting.popleft()
         self.answered[message.pop("n")] = message
-        if message.pop("device_lost", False):
-            message["reason"] = "the device did not answer any more; the worker was replaced"
+        spent = message.pop("spent", "")
+        if spent:
+            if message["status"] != "pass":
+                message["reason"] = f"{spent}; the worker was replaced"
             self.end_worker()
             if self.waiting:
                 self.replace()

@@ -124,6 +124,8 @@ def check_grad(subject: torch.Tensor, expected: Any, case: Any, tolerance: Dict[
 def describe(expected: Any) -> str:
     if isinstance(expected, dict) and "checks" in expected:
         return "a gradient with " + ", ".join(f"{name} {describe(value)}" for name, value, _ in expected["checks"])
+    if isinstance(expected, list):
+        return "[" + ", ".join(map(describe, expected)) + "]"
     return str(expected["expr"]) if isinstance(expected, dict) else shown(expected)
 
 

@@ -18,12 +18,17 @@ class Engine:
         self.runners: Dict[str, Runner] = {}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the outcome of a request, numbered as it is; `device_lost` is added when the device fell silent."""
+        """Return the outcome of a request, numbered as it is.
+
+        `spent` is added when this process must not run another case, and says why.
+        """
         device = request["device"]
         if device not in self.runners:
             self.runners[device] = Runner(device, self.world)
         outcome = self.runners[device].run(request)
         outcome["n"] = request["n"]
         if device != "cpu" and outcome["status"] not in ("pass", "unsupported") and not build.answers(device):
-            outcome["device_lost"] = True
+            outcome["spent"] = "the device did not answer any more"
+        elif not self.world.is_clean():
+            outcome["spent"] = "it left a mode in force that nothing can end"
         return outcome

@@ -74,6 +74,6 @@ def main(modules: List[str], devices: List[str]) -> None:
         for line in lines:
             answered = engine.run(json.loads(line))
             answer(answered)
-            if answered.get("device_lost"):
+            if "spent" in answered:
                 return
             shorten_stderr()

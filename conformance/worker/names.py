@@ -11,18 +11,19 @@ import builtins
 import copy
 import importlib
 import pickle
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List
 
 import torch
 
 from conformance import vocabulary
-from conformance.worker.code import Namespace, read, writable
+from conformance.worker.code import Namespace, base_checker, read, writable
 
-FACTORIES = """tensor as_tensor asarray ones zeros empty full arange linspace logspace eye empty_strided
+FACTORIES = """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided
     empty_permuted scalar_tensor tril_indices triu_indices bartlett_window blackman_window hamming_window hann_window
-    kaiser_window""".split()
-SHAPED = ("rand", "randn")
-CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList ParameterDict Parameter Buffer".split())
+    kaiser_window sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
+    sparse_compressed_tensor""".split()
+FREQUENCIES = ("fftfreq", "rfftfreq")
+CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 
 
 class Layer:
@@ -31,10 +32,13 @@ class Layer:
     def __init__(self, cls: type, device: str) -> None:
         self.cls = cls
         self.device = device
-        self.__module__ = cls.__module__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.cls(*args, **kwargs).to(self.device)
+        made = self.cls(*args, **kwargs)
+        return made if "device" in kwargs else made.to(self.device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cls, name)
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.cls)
@@ -60,55 +64,61 @@ def on_device(make: Callable[..., Any], device: str) -> Callable[..., Any]:
 def seeded(device: str, generator: torch.Generator) -> Dict[str, Callable[..., Any]]:
     """Return the random factories; all draw from `generator`."""
 
-    def move(drawn: Any, kwargs: Dict[str, Any], dtype: Any) -> Any:
-        narrow = drawn.to(dtype=kwargs.get("dtype") or dtype)  # first, since not every device has double precision
-        moved = narrow.to(device=kwargs.get("device") or device)
-        return moved.requires_grad_(kwargs.get("requires_grad", False))
-
-    def wide(dtype: torch.dtype) -> torch.dtype:
-        return torch.complex128 if dtype.is_complex else torch.float64
-
-    def shaped(name: str) -> Callable[..., Any]:
-        make = getattr(torch, name)
-
-        def factory(*size: Any, **kwargs: Any) -> Any:
-            dtype = kwargs.get("dtype") or torch.get_default_dtype()
-            drawn = make(*size, generator=kwargs.get("generator") or generator, dtype=wide(dtype))
-            return move(drawn, kwargs, dtype)
-
-        def like(other: Any, **kwargs: Any) -> Any:
-            return factory(*other.shape, **{"device": other.device, "dtype": other.dtype, **kwargs})
-
-        return like if name.endswith("_like") else factory
-
-    def like(factory: Callable[..., Any]) -> Callable[..., Any]:
-        def made(other: Any, *args: Any, **kwargs: Any) -> Any:
-            return factory(*args, tuple(other.shape), **{"device": other.device, "dtype": other.dtype, **kwargs})
+    def factory(make: Callable[..., Any], wide: bool) -> Callable[..., Any]:
+        def made(*args: Any, **kwargs: Any) -> Any:
+            if kwargs.get("out") is not None:
+                return make(*args, **kwargs)
+            place, requires_grad = kwargs.pop("device", None) or device, kwargs.pop("requires_grad", False)
+            dtype = kwargs.pop("dtype", None) or (torch.get_default_dtype() if wide else torch.int64)
+            kwargs.setdefault("generator", generator)
+            if wide:
+                kwargs["dtype"] = torch.complex128 if dtype.is_complex else torch.float64
+            narrow = make(*args, **kwargs).to(dtype=dtype)  # first, since not every device has double precision
+            return narrow.to(device=place).requires_grad_(requires_grad)
 
         return made
 
-    def randint(*args: Any, **kwargs: Any) -> Any:
-        drawn = torch.randint(*args, generator=kwargs.get("generator") or generator)
-        return move(drawn, kwargs, torch.int64)
+    def like(made: Callable[..., Any]) -> Callable[..., Any]:
+        def made_like(other: Any, *args: Any, **kwargs: Any) -> Any:
+            requires_grad = kwargs.pop("requires_grad", False)
+            kept = {name: kwargs.pop(name) for name in ("memory_format", "layout") if name in kwargs}
+            drawn = made(*args, size=tuple(other.shape), **{"device": other.device, "dtype": other.dtype, **kwargs})
+            result = torch.empty_like(other, device=drawn.device, dtype=drawn.dtype, requires_grad=False, **kept)
+            result.data.copy_(drawn)  # so that the strides are the other's, and the version is 0
+            return result.requires_grad_(requires_grad)
 
-    def randperm(count: int, **kwargs: Any) -> Any:
-        drawn = torch.randperm(count, generator=kwargs.get("generator") or generator)
-        return move(drawn, kwargs, torch.int64)
+        return made_like
 
-    rand, randn = shaped("rand"), shaped("randn")
+    def normal(*args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        if kwargs.get("out") is not None or any(isinstance(value, torch.Tensor) for value in given):
+            return torch.normal(*args, **kwargs)
+        return sized(*args, **kwargs)
+
+    rand, randn, randint = factory(torch.rand, True), factory(torch.randn, True), factory(torch.randint, False)
+    sized = factory(torch.normal, True)
     return {
-        "rand": rand, "randn": randn, "rand_like": like(rand), "randn_like": like(randn),
-        "randint": randint, "randint_like": like(randint), "randperm": randperm,
+        "rand": rand, "randn": randn, "rand_like": like(rand), "randn_like": like(randn), "normal": normal,
+        "randint": randint, "randint_like": like(randint), "randperm": factory(torch.randperm, False),
     }  # fmt: skip
 
 
 def kind_of(value: object) -> type:
+    """Return the class of an instance; a class's own class would make others."""
+    if isinstance(value, type):
+        raise TypeError("type() of a class is not part of the language")
     return type(value)
 
 
 def pickled(value: Any) -> Any:
     """Return what comes back from a round trip through pickle."""
     return pickle.loads(pickle.dumps(value))
+
+
+def bases() -> List[type]:
+    """Return the classes from which a case may derive its own."""
+    places = (builtins, torch, torch.nn, torch.optim, torch.autograd, torch.autograd.function)
+    return [getattr(place, name) for name in vocabulary.BASES for place in places if hasattr(place, name)]
 
 
 def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
@@ -128,6 +138,8 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         members = {name: getattr(real, name) for name in vocabulary.NAMESPACES[path] if hasattr(real, name)}
         if path == "torch":
             members.update({name: value for name, value in replaced.items() if name in members})
+        elif path == "fft" and device != "cpu":
+            members.update({name: on_device(members[name], device) for name in FREQUENCIES})
         elif path == "nn" and device != "cpu":
             for name, value in members.items():
                 if isinstance(value, type) and issubclass(value, torch.nn.Module) and name not in CONTAINERS:
@@ -152,6 +164,6 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=copy.deepcopy,
-        __build_class__=builtins.__build_class__, __read__=read, __writable__=writable,
+        __build_class__=builtins.__build_class__, __read__=read, __writable__=writable, __base__=base_checker(bases()),
     )  # fmt: skip
     return names

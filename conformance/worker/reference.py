@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import types
-from typing import Any, Dict
+from typing import Any, Dict, FrozenSet
 
 import torch
 
@@ -12,22 +13,32 @@ import torch
 def reference_of(value: Any) -> Any:
     """Return a detached copy of `value` on the CPU, in float64 or complex128 where it isn't integral.
 
-    A tensor's copy carries a copy of its gradient; lists, tuples and dicts are copied with what they
-    hold; a module becomes a copy whose parameters and buffers are such copies. Anything else is
-    returned as it is.
+    A tensor's copy carries a copy of its gradient; tuples, lists, dicts and modules are copied with what
+    they hold. Anything else is returned as it is.
     """
     if isinstance(value, torch.Tensor):
         copied = wide(value)
         if value.grad is not None:
             copied.grad = wide(value.grad)
         return copied
-    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(reference_of(item) for item in value)
-    if type(value) is dict:
-        return {key: reference_of(item) for key, item in value.items()}
     if isinstance(value, torch.nn.Module):
-        return Copied(value)
+        return wide_module(value)
+    if isinstance(value, dict):
+        return {key: reference_of(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [reference_of(item) for item in value]
+    if isinstance(value, tuple):
+        items = [reference_of(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple takes each
     return value
+
+
+def wide_module(module: torch.nn.Module) -> torch.nn.Module:
+    """Return a copy of a module, with its gradients, which copying leaves out."""
+    copied = copy.deepcopy(module).to(device="cpu", dtype=torch.float64)
+    for original, parameter in zip(module.parameters(), copied.parameters()):  # noqa: B905 - newer than Python 3.8
+        parameter.grad = None if original.grad is None else wide(original.grad)
+    return copied.requires_grad_(False)
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
@@ -38,20 +49,11 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     return dense.to(device="cpu", dtype=dtype, copy=True)
 
 
-class Copied:
-    """A module as expressions see it: each attribute is a reference of the module's."""
-
-    def __init__(self, module: torch.nn.Module) -> None:
-        self._module = module
-
-    def __getattr__(self, name: str) -> Any:
-        return reference_of(getattr(self._module, name))
-
-    def __getitem__(self, index: Any) -> Any:
-        return reference_of(self._module[index])
-
-    def __call__(self, *args: Any) -> Any:
-        return copy.deepcopy(self._module).to(device="cpu", dtype=torch.float64)(*args)
+@functools.lru_cache(maxsize=None)
+def names_in(code: types.CodeType) -> FrozenSet[str]:
+    """Return the names that an expression looks up, also in the lambdas and comprehensions inside."""
+    inner = [names_in(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return frozenset(code.co_names).union(*inner)
 
 
 class References:
@@ -62,7 +64,7 @@ class References:
 
     def evaluate(self, code: types.CodeType, names: Dict[str, Any]) -> Any:
         copies: Dict[str, Any] = {"__builtins__": self.offered, "__name__": names["__name__"]}
-        for name in code.co_names:
+        for name in names_in(code):
             if name in names and not name.startswith("__"):
                 copies[name] = reference_of(names[name])
         copies.setdefault("device", "cpu")

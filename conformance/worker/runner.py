@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
 from conformance.worker.checks import check
-from conformance.worker.code import MODULE, compile_step, compile_text
+from conformance.worker.code import MODULE, Namespace, compile_step, compile_text, words_in
 from conformance.worker.names import offer
 from conformance.worker.reference import References
 from conformance.worker.state import World
@@ -35,6 +35,8 @@ class Runner:
         self.generator = torch.Generator()
         self.offered = offer(device, self.generator)
         self.references = References(self.offered)
+        self.classes = shared_classes(self.offered)
+        world.attributes.update((cls, frozenset(vars(cls))) for cls in self.classes.values())
 
     def run(self, program: Dict[str, Any]) -> Dict[str, Any]:
         """Run `program` (`file`, `dtype`, `steps`) and return its outcome: `status` and what goes with it."""
@@ -47,10 +49,28 @@ class Runner:
                 outcome = run.all_steps()
         finally:
             run.names.clear()
+            self.world.restore_classes(self.classes_named(run.steps))
             del run
             self.world.restore()
         outcome["seconds"] = round(time.perf_counter() - begin, 6)
         return outcome
+
+    def classes_named(self, steps: List[Dict[str, Any]]) -> Iterable[type]:
+        """Return the shared classes that a case can have got hold of: by name, or all of them by `type()`."""
+        words: Set[str] = set()
+        for step in steps:
+            if "do" in step:
+                words |= words_in(step["do"])
+        if "type" in words:
+            return self.classes.values()
+        return [self.classes[name] for name in self.classes.keys() & words]
+
+
+def shared_classes(offered: Dict[str, Any]) -> Dict[str, type]:
+    """Return the classes of torch that cases are offered, by name."""
+    spaces = [value for value in offered.values() if isinstance(value, Namespace)]
+    found = [value for space in spaces for value in vars(space).values() if isinstance(value, type)]
+    return {cls.__name__: cls for cls in found if cls.__module__.startswith("torch.") or cls is torch.Tensor}
 
 
 class CaseRun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Tuple
 
 import torch
 
@@ -41,11 +41,30 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
     return pairs
 
 
+def leftovers() -> List[Callable[[], Any]]:
+    """Return functions that tell whether a mode is in force that only its own `with` can end."""
+    found: List[Callable[[], Any]] = [torch.is_autocast_enabled]
+    try:
+        torch.is_autocast_enabled("cpu")
+        found.append(lambda: torch.is_autocast_enabled("cpu"))
+    except TypeError:
+        found.append(torch.is_autocast_cpu_enabled)  # as releases before 2.4 have it
+    hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
+    if hooks is not None:
+        found.append(lambda: hooks(True))
+    invariants = getattr(torch.sparse, "check_sparse_tensor_invariants", None)
+    if invariants is not None:
+        found.append(invariants.is_enabled)
+    return found
+
+
 class World:
     """The modes as they were when the worker started; `restore` brings them back."""
 
     def __init__(self) -> None:
         self.cases = 0
+        self.attributes: Dict[type, FrozenSet[str]] = {}  # of the classes that cases share
+        self.leftovers = leftovers()
         self.before = [(get, put, get()) for get, put in settings()]
 
     def begin(self, device: str, dtype: torch.dtype, generator: torch.Generator) -> None:
@@ -56,6 +75,17 @@ class World:
         generator.manual_seed(SEED)
         if torch.get_default_dtype() is not dtype:
             torch.set_default_dtype(dtype)
+
+    def is_clean(self) -> bool:
+        """Whether nothing that can't be put back is left in force, as by a generator that refuses to be closed."""
+        return not any(leftover() for leftover in self.leftovers)
+
+    def restore_classes(self, classes: Iterable[type]) -> None:
+        """Take away what a case has written to classes that all cases share, as by a method called on a class."""
+        for cls in classes:
+            if len(vars(cls)) != len(self.attributes[cls]):
+                for name in vars(cls).keys() - self.attributes[cls]:
+                    delattr(cls, name)
 
     def restore(self) -> None:
         # Before the modes, since a generator that a case left open restores its own when it goes. What the

@@ -117,7 +117,8 @@ def shown(value: Any) -> str:
         cut = ["…"] if len(value) > SHOWN else []
         return "[" + ", ".join([shown(item) for item in value[:SHOWN]] + cut) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {shown(item)}" for key, item in list(value.items())[:SHOWN]) + "}"
+        cut = ["…"] if len(value) > SHOWN else []
+        return "{" + ", ".join([f"{key}: {shown(item)}" for key, item in list(value.items())[:SHOWN]] + cut) + "}"
     return str(value)
 
 
