@@ -23,7 +23,9 @@ LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
     r"|doesn't support|does not support|not supported (?:on|for)|is not implemented for the"
 )
-NOT_BUILT = re.compile(r"requires compiling PyTorch with|not compiled with|compiled without|built without")
+NOT_BUILT = re.compile(
+    r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
+)
 
 
 class Runner:
