@@ -75,6 +75,7 @@ class Feed:
     def start(self) -> None:
         """Start the worker; it imports torch while the caller goes on."""
         if self.executor is None:
+            gc.disable()  # until all items are there: hardly anything that is made before is garbage
             option = self.option
             devices = [*option.device, *option.require_device]
             if option.isolation == "none":
@@ -96,6 +97,7 @@ class Feed:
     def order(self, items: Sequence[CaseItem]) -> None:
         """Take note of the items of the run, in the order in which they will be run."""
         gc.freeze()  # they are here to stay, and collecting garbage need not look at them again and again
+        gc.enable()
         self.items = items
         for number, item in enumerate(items):
             item.number = number

@@ -24,6 +24,8 @@ from conformance.versions import version_of
 
 START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
 STDERR_TAIL = 4000
+NAP = 0.001  # seconds
+LONG_QUEUE = 16
 PACKAGE = Path(__file__).parent
 
 # The package is loaded from its place alone: what lies beside it (another environment's
@@ -85,8 +87,12 @@ class WorkerProcess:
                 return
             del self.unsent[:written]
 
-    def receive(self, seconds: float) -> dict[str, Any] | None:
-        """Return the next message, or None when none comes within `seconds`; raise EOFError when none can come."""
+    def receive(self, seconds: float, is_busy: bool = False) -> dict[str, Any] | None:
+        """Return the next message, or None when none comes within `seconds`; raise EOFError when none can come.
+
+        While the worker is busy with a long queue, being woken by each of its answers would cost it more
+        than letting a few of them gather.
+        """
         deadline = time.monotonic() + seconds
         while True:
             end = self.buffer.find(b"\n")
@@ -104,6 +110,10 @@ class WorkerProcess:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return None
+                if is_busy:
+                    time.sleep(NAP)
+                    is_busy = False
+                    continue
                 self.selector.select(min(left, 0.05) if self.unsent else left)
 
     def end(self, kill: bool = False) -> int:
@@ -224,7 +234,7 @@ class Workers:
         assert self.worker is not None
         left = self.case_seconds - (time.monotonic() - self.since)
         try:
-            message = self.worker.receive(max(left, 0.0))
+            message = self.worker.receive(max(left, 0.0), is_busy=len(self.waiting) > LONG_QUEUE)
             if message is not None and message.get("n") != self.waiting[0]["n"]:
                 raise EOFError("answered a request that it was not at")
         except EOFError as error:

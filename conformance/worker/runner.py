@@ -117,8 +117,8 @@ class CaseRun:
         """Return an expected value; expressions in it are evaluated on copies."""
         if isinstance(value, dict) and "expr" in value:
             return self.references.evaluate(compile_text(value["expr"], "eval"), self.names)
-        if isinstance(value, list):
-            return [plain(self.reference(item)) for item in value]
+        if type(value) is list:
+            return [item if type(item) is float else plain(self.reference(item)) for item in value]
         return value
 
     def statements(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:

@@ -6,6 +6,7 @@ Comparing is done in plain Python, so that a torch whose arithmetic is broken ca
 from __future__ import annotations
 
 import cmath
+import itertools
 import math
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -24,10 +25,10 @@ SHOWN = 16  # how many elements of a list a message shows
 
 def plain(value: Any, depth: int = 0) -> Any:
     """Return `value` as numbers, text, lists and dicts; what is none of these becomes text."""
-    if value is None or isinstance(value, (bool, int, float, complex, str)):
-        return value
     if isinstance(value, torch.Tensor):
         return elements(value)
+    if value is None or isinstance(value, (bool, int, float, complex, str)):
+        return value
     if depth > 20:
         return "…"
     if isinstance(value, (list, tuple)):
@@ -63,14 +64,17 @@ def one_line(text: str) -> str:
 
 def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
     """Whether two plain values are the same, numbers within `tolerance` (relative, absolute)."""
-    if isinstance(expected, bool) or isinstance(observed, bool):
+    kind = type(expected)
+    if kind is float and type(observed) is float and observed == expected:
+        return True  # which most are
+    if kind is bool or type(observed) is bool:
         return observed is expected
     if isinstance(expected, (int, float, complex)):
         return isinstance(observed, (int, float, complex)) and near(observed, expected, tolerance)
-    if isinstance(expected, list):
+    if kind is list:
         if not isinstance(observed, list) or len(observed) != len(expected):
             return False
-        return all(agree(got, wanted, tolerance) for got, wanted in zip(observed, expected))  # noqa: B905 - `strict` is newer than Python 3.8
+        return all(map(agree, observed, expected, itertools.repeat(tolerance)))
     if isinstance(expected, dict):
         if not isinstance(observed, dict) or observed.keys() != expected.keys():
             return False
