@@ -84,7 +84,7 @@ def check_value(subject: Any, expected: Any, case: Any, tolerance: Dict[str, flo
             f"{shown(observed)} of shape {list(subject.shape)}",
         )
     else:
-        wanted = wanted if type(wanted) is list else plain(wanted)
+        wanted = wanted if type(expected) is list else plain(wanted)
         fine = agree(observed, wanted, limits)
     if fine:
         return None
