@@ -119,6 +119,14 @@ def test_what_a_case_prints_disturbs_nothing(session: Session) -> None:
     assert set(result.statuses.values()) == {"pass"}, result.output
 
 
+def test_a_case_that_prints_without_end_fills_no_disk(session: Session) -> None:
+    flood = "- |\n  line = 'x' * 2 ** 26\n  for number in iter(int, 1):\n      print(line)\n- expect: {number: 0}\n"
+    session.cases(first=GOOD, endless=flood, second=GOOD)
+    result = session.run()
+    assert result.statuses == {"first": "pass", "endless": "error", "second": "pass"}
+    assert "File too large" in result.outcomes["endless"]["failures"][0]["observed"]
+
+
 def test_the_last_words_of_a_dead_worker_are_kept(session: Session) -> None:
     session.cases(talks="- a = tensor([2.0])\n- print('farewell')\n- torch.sinh(a)\n- expect: {a: [2.0]}\n")
     result = session.run("--device-module", "broken")

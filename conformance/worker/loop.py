@@ -12,11 +12,13 @@ import ctypes
 import gc
 import json
 import os
+import resource
 import signal
 import sys
 from typing import Any, Dict, List
 
 LONGEST_STDERR = 2**20
+LONGEST_FILE = 2**28
 PR_SET_PDEATHSIG = 1
 
 
@@ -37,6 +39,13 @@ def end_with_parent() -> None:
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def limit_files() -> None:
+    """Let no case fill the disk by printing: a file of this process can grow to `LONGEST_FILE` and no further."""
+    with contextlib.suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (LONGEST_FILE, hard))
+
+
 def shorten_stderr() -> None:
     """Empty the file behind stderr when cases have printed it full."""
     try:
@@ -52,6 +61,7 @@ def main(modules: List[str], devices: List[str]) -> None:
     """Serve requests until the input ends."""
     requests, answers = take_over_streams()
     end_with_parent()
+    limit_files()
 
     def answer(message: Dict[str, Any]) -> None:
         line = memoryview((json.dumps(message) + "\n").encode("ascii"))
