@@ -96,8 +96,9 @@ class Feed:
 
     def order(self, items: Sequence[CaseItem]) -> None:
         """Take note of the items of the run, in the order in which they will be run."""
-        gc.freeze()  # they are here to stay, and collecting garbage need not look at them again and again
-        gc.enable()
+        if self.executor is not None:
+            gc.freeze()  # they are here to stay, and collecting garbage need not look at them again and again
+            gc.enable()
         self.items = items
         for number, item in enumerate(items):
             item.number = number
