@@ -25,10 +25,9 @@ from conformance.problem import CaseFileError, Problem, did_you_mean
 from conformance.rule import Rule
 from conformance.schema import compiled, load_schema
 
-EXPRESSIONS = frozenset(
-    {"is", "is_not", "shares_storage", "not_shares_storage", "view_of"}
-)  # on the case's own objects
-REFERENCES = frozenset({"value", "grad"})  # on float64 CPU copies
+# Checks whose text is an expression on the case's own objects, and those where it is one on float64 CPU copies.
+EXPRESSIONS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})
+REFERENCES = frozenset({"value", "grad"})
 CHECK_SCHEMA = compiled(load_schema("case.schema.json"))
 WARNINGS = frozenset(name for name in vocabulary.EXCEPTIONS if name.endswith("Warning"))
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS

@@ -73,6 +73,7 @@ class CaseItem(pytest.Item):
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case = case
         item.target = target
+        parent.suite.collected[item.nodeid] = (case.id, str(target))
         item.suite = parent.suite
         item.marks_given = len(marks)
         item.own_markers.extend(marks)

@@ -13,7 +13,7 @@ def why_unsupported(case: Case, target: Target, torch: str) -> str:
     """Return why `case` can't be run on `target` with `torch`, or an empty string when it can."""
     if case.torch is not None and not versions.holds(case.torch, torch):
         return f"needs torch {case.torch}"
-    if case.devices and target.device not in case.devices:
+    if case.devices and target.device.partition(":")[0] not in case.devices:
         return f"needs a device of {', '.join(case.devices)}"
     if case.dtypes and target.dtype not in case.dtypes:
         return f"needs a dtype of {', '.join(case.dtypes)}"

@@ -43,6 +43,7 @@ class Suite:
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.ids: dict[str, Case] = {}
+        self.collected: dict[str, tuple[str, str]] = {}  # the case and target of each item, by its node id
         self.refused = False  # whether there is no torch, or not the device, that was asked for
         self.marks_made: dict[tuple[str, ...], tuple[pytest.Mark, ...]] = {}
 
@@ -143,9 +144,12 @@ class Suite:
         return [f"{name}: {self.build.why_absent(name)}" for name in required if self.build.why_absent(name)]
 
     def pairs(self, nodeids: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the case and target of each item that another process collected."""
+        """Return the case and target of each item, also of those that another process collected."""
         found = []
         for nodeid in nodeids:
+            if nodeid in self.collected:
+                found.append(self.collected[nodeid])
+                continue
             file, _, name = nodeid.partition("::")
             case, bracket, target = name.rpartition("[")
             path = self.root / file

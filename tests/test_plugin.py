@@ -327,3 +327,13 @@ def test_the_report_goes_where_it_is_told(session: Session) -> None:
     assert result.report is None
     (written,) = (session.directory / "elsewhere").iterdir()
     assert json.loads(written.read_text())["footer"]["counts"] == {"pass": 1}
+
+
+def test_case_files_of_several_places_make_one_report(session: Session) -> None:
+    session.cases(first=GOOD)
+    elsewhere = session.directory.parent / f"{session.directory.name}-elsewhere"
+    elsewhere.mkdir()
+    Session(elsewhere).cases(name="other.yaml", second=GOOD)
+    result = session.run("first.yaml", str(elsewhere / "other.yaml"), "--rootdir", ".", "-c", "pytest.ini")
+    assert result.status == 0, result.output
+    assert result.statuses == {"first": "pass", "second": "pass"}

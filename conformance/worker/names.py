@@ -149,9 +149,8 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
                 members[inner.rpartition(".")[2]] = space
         spaces[path] = Namespace(path, members)
 
-    names = {
-        name: getattr(spaces["torch"], name) for name in vocabulary.NAMESPACES["torch"] if name in vars(spaces["torch"])
-    }
+    torch_names = vars(spaces["torch"])
+    names = {name: torch_names[name] for name in vocabulary.NAMES if name in torch_names}
     for name, path in vocabulary.MEMBERS.items():
         if path in spaces and name in vars(spaces[path]):
             names[name] = getattr(spaces[path], name)
