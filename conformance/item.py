@@ -73,7 +73,6 @@ class CaseItem(pytest.Item):
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case = case
         item.target = target
-        parent.suite.collected[item.nodeid] = (case.id, str(target))
         item.suite = parent.suite
         item.marks_given = len(marks)
         item.own_markers.extend(marks)
@@ -84,6 +83,11 @@ class CaseItem(pytest.Item):
     def is_marked_by_others(self) -> bool:
         """Whether somebody else's marker, such as skip or xfail, may have a say in how the item is run."""
         return self.marks_given != sum(len(node.own_markers) for node in self.listchain())
+
+    @property
+    def entry(self) -> tuple[str, str, str]:
+        """The case, the target and the file of the item, by which other processes know it."""
+        return self.case.id, str(self.target), str(self.path)
 
     def runtest(self) -> None:
         self.outcome = outcome = self.suite.feed.run(self)

@@ -82,6 +82,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Running(config), "conformance-running")
 
 
+Entry = tuple[str, str, str]  # a case's id, a target and a case file
+
+
 class Running:
     """The hooks of one run and what they share.
 
@@ -94,9 +97,8 @@ class Running:
         self.suite = Suite(config)
         self.runs_items = hasattr(config, "workerinput") or not getattr(config.option, "tx", None)
         self.recorder = None if hasattr(config, "workerinput") else Recorder(config)
-        self.deselected: list[str] = []  # node ids, as pytest-xdist gives them too
+        self.deselected: list[Entry] = []
         self.introduced = False
-        self.distributed: list[str] = []
         self.named = {path_of(argument, config) for argument in config.args}
 
     def pytest_sessionstart(self) -> None:
@@ -128,7 +130,7 @@ class Running:
             items[:] = [item for item in items if item not in others]
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        self.deselected += [item.nodeid for item in items if isinstance(item, CaseItem)]
+        self.deselected += [item.entry for item in items if isinstance(item, CaseItem)]
 
     @cached_property
     def is_brief(self) -> bool:
@@ -139,17 +141,14 @@ class Running:
         items = [item for item in session.items if isinstance(item, CaseItem)]
         self.suite.feed.order(items)
         if self.recorder is not None and items and not self.config.option.collectonly:
-            self.begin_report([item.nodeid for item in items], self.deselected)
+            self.begin_report([item.entry for item in items], self.deselected)
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        self.distributed = ids
-
-    def begin_report(self, planned: Sequence[str], deselected: Sequence[str]) -> None:
+    def begin_report(self, planned: Sequence[Entry], deselected: Sequence[Entry]) -> None:
         assert self.recorder is not None
-        left_out = self.suite.pairs(deselected)
-        self.recorder.why_not_run = dict.fromkeys(left_out, "deselected")
-        plan = list(dict.fromkeys([*self.suite.pairs(planned), *left_out]))
+        for file in dict.fromkeys(file for *_, file in (*planned, *deselected)):
+            self.suite.cases(Path(file))
+        self.recorder.why_not_run = {(case, target): "deselected" for case, target, _ in deselected}
+        plan = list(dict.fromkeys((case, target) for case, target, _ in (*planned, *deselected)))
         cases = [self.suite.ids[case] for case in dict.fromkeys(case for case, _ in plan)]
         self.recorder.begin(self.suite.feed.build, cases, self.suite.all_rules(), plan)
 
@@ -181,7 +180,8 @@ class Running:
             attached = {"case": item.case.id, "target": str(item.target), **outcome.record()}
             if self.recorder is None and not self.introduced:
                 self.introduced = True
-                attached["introduction"] = {"build": self.suite.feed.build.facts, "deselected": self.deselected}
+                planned = [item.entry for item in self.suite.feed.items]
+                attached["introduction"] = (self.suite.feed.build.facts, planned, self.deselected)
             report.__dict__["conformance"] = attached  # plain, so that pytest-xdist carries it across
             if outcome.status == "unsupported":  # where pytest says why it was skipped, the case is of more use than us
                 report.longrepr = (item.case.file, item.case.line, f"Skipped: {outcome.reason}")
@@ -194,8 +194,9 @@ class Running:
             return
         introduction = attached.pop("introduction", None)
         if introduction is not None and self.recorder.writer is None:
-            self.suite.feed.build = Build(facts=introduction["build"])
-            self.begin_report(self.distributed, introduction["deselected"])
+            facts, planned, deselected = introduction
+            self.suite.feed.build = Build(facts=facts)
+            self.begin_report(planned, deselected)
         self.recorder.add((attached["case"], attached["target"]), outcome_of(attached))
 
     @pytest.hookimpl(tryfirst=True)

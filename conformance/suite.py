@@ -43,7 +43,6 @@ class Suite:
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.ids: dict[str, Case] = {}
-        self.collected: dict[str, tuple[str, str]] = {}  # the case and target of each item, by its node id
         self.refused = False  # whether there is no torch, or not the device, that was asked for
         self.marks_made: dict[tuple[str, ...], tuple[pytest.Mark, ...]] = {}
 
@@ -142,21 +141,6 @@ class Suite:
             return []
         required = dict.fromkeys(self.config.option.require_device)
         return [f"{name}: {self.build.why_absent(name)}" for name in required if self.build.why_absent(name)]
-
-    def pairs(self, nodeids: Sequence[str]) -> list[tuple[str, str]]:
-        """Return the case and target of each item, also of those that another process collected."""
-        found = []
-        for nodeid in nodeids:
-            if nodeid in self.collected:
-                found.append(self.collected[nodeid])
-                continue
-            file, _, name = nodeid.partition("::")
-            case, bracket, target = name.rpartition("[")
-            path = self.root / file
-            if bracket and path.suffix in SUFFIXES:
-                self.cases(path)
-                found.append((case, target.rstrip("]")))
-        return found
 
     def all_rules(self) -> dict[str, Rule]:
         """Return every rule that has been read."""

@@ -334,6 +334,7 @@ def test_case_files_of_several_places_make_one_report(session: Session) -> None:
     elsewhere = session.directory.parent / f"{session.directory.name}-elsewhere"
     elsewhere.mkdir()
     Session(elsewhere).cases(name="other.yaml", second=GOOD)
-    result = session.run("first.yaml", str(elsewhere / "other.yaml"), "--rootdir", ".", "-c", "pytest.ini")
-    assert result.status == 0, result.output
-    assert result.statuses == {"first": "pass", "second": "pass"}
+    places = ("first.yaml", str(elsewhere / "other.yaml"), "--rootdir", ".", "-c", "pytest.ini")
+    for result in (session.run(*places), session.run(*places, "-n", "2")):
+        assert result.status == 0, result.output
+        assert result.statuses == {"first": "pass", "second": "pass"}
