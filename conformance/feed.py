@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 import pytest
 
 from conformance.outcome import Outcome, outcome_of
@@ -40,11 +41,11 @@ class InProcess:
 
         build.import_modules(list(modules))
         self.engine = Engine()
-        self.facts = build.describe(list(devices))
+        self.build = msgspec.convert(build.describe(list(devices)), Build)
         self.programs: dict[int, dict[str, Any]] = {}
 
     def hello(self) -> Build:
-        return Build(facts=self.facts)
+        return self.build
 
     def request(self, number: int, program: dict[str, Any]) -> None:
         self.programs[number] = program

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-STATUSES = ("pass", "fail", "error", "crash", "timeout", "known", "fixed", "unsupported", "not-run")
+import msgspec
+
+Status = Literal["pass", "fail", "error", "crash", "timeout", "known", "fixed", "unsupported", "not-run"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 RED = frozenset({"fail", "error", "crash", "timeout", "fixed"})
 
+Line = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An expectation that did not hold: where, and what was expected and observed there."""
 
     line: int
@@ -19,23 +23,24 @@ class Failure:
     observed: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What happened to one case on one target.
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What happened to one case on one target; `case` and `target` are empty where it is clear whose it is.
 
     `step` counts from 0 and `line` from 1; both belong to the step that did not go as expected. `reason`
     says in words why a case was not run, can't be, or ended its worker; `stderr` holds the last of what
     that worker wrote.
     """
 
-    status: str
-    seconds: float = 0.0
-    step: int | None = None
-    line: int | None = None
-    failures: tuple[Failure, ...] = ()
+    case: str = ""
+    target: str = ""
+    status: Status
+    seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    step: Count | None = None
+    line: Line | None = None
     traceback: tuple[tuple[int, str], ...] = ()
     reason: str = ""
     stderr: str = ""
+    failures: tuple[Failure, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -49,25 +54,10 @@ class Outcome:
 
     def record(self) -> dict[str, Any]:
         """Return the outcome as the report holds it: fields at their default are left out."""
-        record: dict[str, Any] = {"status": self.status}
-        for name in ("seconds", "step", "line", "traceback", "reason", "stderr"):
-            value = getattr(self, name)
-            if value not in (None, (), "", 0.0) or (name == "step" and value == 0):
-                record[name] = value
-        if self.failures:
-            record["failures"] = [asdict(failure) for failure in self.failures]
+        record: dict[str, Any] = msgspec.to_builtins(self)
         return record
 
 
 def outcome_of(record: dict[str, Any]) -> Outcome:
     """Return the outcome that a worker's answer or a report's record describes."""
-    return Outcome(
-        status=record["status"],
-        seconds=record.get("seconds", 0.0),
-        step=record.get("step"),
-        line=record.get("line"),
-        failures=tuple(Failure(**failure) for failure in record.get("failures", ())),
-        traceback=tuple((line, name) for line, name in record.get("traceback", ())),
-        reason=record.get("reason", ""),
-        stderr=record.get("stderr", ""),
-    )
+    return msgspec.convert(record, Outcome)

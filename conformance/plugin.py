@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from conformance.item import CaseFile, CaseItem
@@ -19,8 +20,10 @@ from conformance.outcome import Outcome, outcome_of
 from conformance.process import Refused
 from conformance.protocol import nobody_listens, run_briefly
 from conformance.recorder import Recorder
+from conformance.report import Pair
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import find_rules
+from conformance.shard import shard
 from conformance.suite import SUFFIXES, Suite
 from conformance.target import DTYPES, IN_TREE, Build
 
@@ -57,6 +60,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the default dtype of the cases; repeatable (default: float32)",
     )  # fmt: skip
     group.addoption("--level", choices=("documented", "observed"), help="run only cases whose rules are of this level")
+    group.addoption(
+        "--shard", metavar="I/N", type=shard,
+        help="run only the Ith of N parts of the cases; `python -m conformance merge` puts their reports together",
+    )  # fmt: skip
     group.addoption(
         "--case-timeout", metavar="SECONDS", type=positive, default=60.0,
         help="kill the worker when a case takes longer than this (default: 60)",
@@ -97,7 +104,8 @@ class Running:
         self.suite = Suite(config)
         self.runs_items = hasattr(config, "workerinput") or not getattr(config.option, "tx", None)
         self.recorder = None if hasattr(config, "workerinput") else Recorder(config)
-        self.deselected: list[Entry] = []
+        self.collected: list[Entry] = []
+        self.why_deselected: dict[Pair, str] = {}
         self.introduced = False
         self.named = {path_of(argument, config) for argument in config.args}
 
@@ -122,15 +130,26 @@ class Running:
         rules = find_rules(path.parent)
         return rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named))
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        level = config.option.level
-        if level is not None:
-            others = {item for item in items if isinstance(item, CaseItem) and not item.get_closest_marker(level)}
+        self.collected = [item.entry for item in items if isinstance(item, CaseItem)]
+        others = {item for item in items if isinstance(item, CaseItem) and self.why_not(item)}
+        if others:
             config.hook.pytest_deselected(items=[item for item in items if item in others])
             items[:] = [item for item in items if item not in others]
 
+    def why_not(self, item: CaseItem) -> str:
+        """Return why an option of the suite's own deselects an item, or an empty string."""
+        shard, level = self.config.option.shard, self.config.option.level
+        if shard is not None and not shard.holds(item.case.id):
+            return f"not in shard {shard.number} of {shard.count}"
+        return f"not {level}" if level is not None and not item.get_closest_marker(level) else ""
+
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        self.deselected += [item.entry for item in items if isinstance(item, CaseItem)]
+        for item in items:
+            if isinstance(item, CaseItem):
+                case, target, _ = item.entry
+                self.why_deselected[case, target] = self.why_not(item) or "deselected"
 
     @cached_property
     def is_brief(self) -> bool:
@@ -140,15 +159,16 @@ class Running:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         items = [item for item in session.items if isinstance(item, CaseItem)]
         self.suite.feed.order(items)
-        if self.recorder is not None and items and not self.config.option.collectonly:
-            self.begin_report([item.entry for item in items], self.deselected)
+        if self.recorder is not None and self.collected and not self.config.option.collectonly:
+            self.begin_report(self.collected, self.why_deselected)
 
-    def begin_report(self, planned: Sequence[Entry], deselected: Sequence[Entry]) -> None:
+    def begin_report(self, collected: Sequence[Entry], why_deselected: dict[Pair, str]) -> None:
+        """Open the report; its plan is all that was collected, so that shards of a run have the same plan."""
         assert self.recorder is not None
-        for file in dict.fromkeys(file for *_, file in (*planned, *deselected)):
+        for file in dict.fromkeys(file for *_, file in collected):
             self.suite.cases(Path(file))
-        self.recorder.why_not_run = {(case, target): "deselected" for case, target, _ in deselected}
-        plan = list(dict.fromkeys((case, target) for case, target, _ in (*planned, *deselected)))
+        self.recorder.why_not_run = why_deselected
+        plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
         cases = [self.suite.ids[case] for case in dict.fromkeys(case for case, _ in plan)]
         self.recorder.begin(self.suite.feed.build, cases, self.suite.all_rules(), plan)
 
@@ -177,11 +197,12 @@ class Running:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else "skipped by a marker"
             outcome = Outcome(status="not-run", reason=reason)
         if outcome is not None:
-            attached = {"case": item.case.id, "target": str(item.target), **outcome.record()}
+            outcome = msgspec.structs.replace(outcome, case=item.case.id, target=str(item.target))
+            attached = outcome.record()
             if self.recorder is None and not self.introduced:
                 self.introduced = True
-                planned = [item.entry for item in self.suite.feed.items]
-                attached["introduction"] = (self.suite.feed.build.facts, planned, self.deselected)
+                build = msgspec.to_builtins(self.suite.feed.build)
+                attached["introduction"] = (build, self.collected, list(self.why_deselected.items()))
             report.__dict__["conformance"] = attached  # plain, so that pytest-xdist carries it across
             if outcome.status == "unsupported":  # where pytest says why it was skipped, the case is of more use than us
                 report.longrepr = (item.case.file, item.case.line, f"Skipped: {outcome.reason}")
@@ -193,11 +214,11 @@ class Running:
         if attached is None or self.recorder is None:
             return
         introduction = attached.pop("introduction", None)
-        if introduction is not None and self.recorder.writer is None:
-            facts, planned, deselected = introduction
-            self.suite.feed.build = Build(facts=facts)
-            self.begin_report(planned, deselected)
-        self.recorder.add((attached["case"], attached["target"]), outcome_of(attached))
+        if introduction is not None and self.recorder.journal is None:
+            facts, collected, why_deselected = introduction
+            self.suite.feed.build = msgspec.convert(facts, Build)
+            self.begin_report(collected, {(case, target): why for (case, target), why in why_deselected})
+        self.recorder.add(outcome_of(attached))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -209,7 +230,7 @@ class Running:
             self.recorder.finish(int(session.exitstatus))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.recorder is None or self.recorder.writer is None:
+        if self.recorder is None or self.recorder.journal is None:
             return
         terminalreporter.section("autograd conformance")
         for line in [*self.suite.feed.build.header(), *self.recorder.table()]:

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from conformance.target import Build
 from conformance.versions import version_of
 
@@ -183,7 +185,7 @@ class Workers:
     def hello(self) -> Build:
         """Wait until the first worker has imported torch, and return what it says of it."""
         if self.build is None:
-            build = Build(facts=self.greet())
+            build = msgspec.convert(self.greet(), Build)
             try:
                 version_of(build.torch)
             except ValueError as error:

@@ -12,12 +12,11 @@ import pytest
 
 from conformance import __version__
 from conformance.case import Case
+from conformance.journal import Journal
 from conformance.outcome import STATUSES, Outcome
-from conformance.report import ReportWriter, case_record, now, rule_records
+from conformance.report import FORMAT, Entry, Header, Pair, Report, Run, Suite, case_record, cited_rules, now
 from conformance.rule import Rule
 from conformance.target import Build
-
-Pair = tuple[str, str]  # a case's id and a target
 
 
 def suite_commit() -> str | None:
@@ -48,7 +47,7 @@ class Recorder:
         self.started = now()
         given = config.option.report
         self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
-        self.writer: ReportWriter | None = None
+        self.journal: Journal | None = None
         self.topics: dict[str, str] = {}
         self.why_not_run: dict[Pair, str] = {}
         self.path: Path | None = None
@@ -57,43 +56,51 @@ class Recorder:
     def begin(self, build: Build, cases: Sequence[Case], rules: Mapping[str, Rule], plan: Sequence[Pair]) -> None:
         """Open the report of a run that is about to begin."""
         self.topics = {case.id: case.topic for case in cases}
-        header = {
-            "suite": {"version": __version__, "commit": suite_commit(), "cases": set_digest(cases)},
-            "run": {"started": self.started, "arguments": list(self.config.invocation_params.args)},
-            "build": build.facts,
-        }
-        writer = ReportWriter(self.directory, build.slug, header)
+        report = Report(
+            format=FORMAT,
+            header=Header(
+                suite=Suite(version=__version__, commit=suite_commit(), cases=set_digest(cases)),
+                run=Run(started=self.started, arguments=tuple(map(str, self.config.invocation_params.args))),
+                build=build,
+            ),
+            rules=cited_rules(rules, cases),
+            cases=tuple(case_record(case, rules) for case in cases),
+            plan=tuple(Entry(case=case, target=target) for case, target in plan),
+            outcomes=(),
+        )
+        journal = Journal(self.directory, report)
         try:
-            writer.begin(rule_records(rules, cases), [case_record(case, rules) for case in cases], plan)
+            journal.begin()
         except OSError as error:
             self.error = f"no report: {error}"
         else:
-            self.writer = writer
+            self.journal = journal
 
-    def add(self, pair: Pair, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         """Record an outcome; a disk that takes no more ends the report, not the run."""
-        if self.writer is not None and not self.error:
+        if self.journal is not None and not self.error:
             try:
-                self.writer.add(*pair, outcome)
+                self.journal.add(outcome)
             except OSError as error:
                 self.error = f"the report is incomplete: {error}"
 
     def finish(self, exit_status: int) -> None:
         """Write the report; what was planned and did not run is in it, with the reason."""
-        if self.writer is not None and not self.error:
+        if self.journal is not None and not self.error:
             try:
-                self.path = self.writer.finish(self.why_not_run, "the run ended before it", exit_status)
+                self.journal.finish(self.why_not_run, "the run ended before it", exit_status, {})
+                self.path = self.journal.path
             except OSError as error:
                 self.error = f"no report: {error}"
 
     def table(self) -> list[str]:
         """Return the outcomes by topic and target, as lines of a table."""
-        if self.writer is None:
+        if self.journal is None:
             return []
         counts: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        targets = list(dict.fromkeys(target for _, target in self.writer.plan))
-        for (case, target), record in self.writer.outcomes.items():
-            counts[self.topics[case]][target][record["status"]] += 1
+        targets = list(dict.fromkeys(target for _, target in self.journal.report.pairs))
+        for (case, target), outcome in self.journal.outcomes.items():
+            counts[self.topics[case]][target][outcome.status] += 1
         rows = [["topic", *targets]]
         for topic, by_target in sorted(counts.items()):
             rows.append([topic, *(words(by_target[target]) for target in targets)])

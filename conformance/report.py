@@ -1,55 +1,209 @@
-"""The JSON report: all outcomes of one build, on disk as soon as they are known.
+"""The JSON report: all outcomes of one build.
 
-While a run lasts, the report stands in `<build>.partial.json`, and is a whole JSON document after each
-outcome: what is appended overwrites the closing brackets and brings its own. A finished run writes
-`<build>.json` in one go, with the footer; a report without a footer is of a run that did not finish.
-`report.schema.json` describes both.
+`report.schema.json` describes it. A report without a footer is of a run that did not finish. `load_report` accepts what
+the schema accepts, as long as it holds together: each entry of the plan names a case, each outcome an entry of the plan.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from conformance.case import Case
-from conformance.outcome import Outcome
-from conformance.rule import Rule, level_of
+from conformance.outcome import Count, Line, Outcome, Status
+from conformance.rule import Level, Rule, level_of
+from conformance.target import Build
 
 FORMAT = 1
-END = b"\n]\n}\n"
+
+Pair = tuple[str, str]  # a case's id and a target
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The suite that ran: `cases` is a digest of the set of cases."""
+
+    version: str
+    commit: str | None
+    cases: str
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When it ran, in UTC, and what pytest was called with."""
+
+    started: str
+    arguments: tuple[str, ...]
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a report is of."""
+
+    suite: Suite
+    run: Run
+    build: Build
+
+
+class CaseRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a report says of a case; `digest` changes whenever its meaning may have."""
+
+    id: str
+    file: str
+    line: Line
+    topic: str
+    title: str
+    why: str
+    level: Level
+    rules: tuple[str, ...]
+    source: tuple[str, ...]
+    digest: str
+    yaml: str
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of the plan."""
+
+    case: str
+    target: str
+
+
+class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tensor of a graph; `node` and `shares_storage` are indices in the graph's lists."""
+
+    name: str
+    line: Line | None
+    shape: tuple[int, ...]
+    is_leaf: bool
+    requires_grad: bool
+    retains_grad: bool
+    has_grad: bool
+    accumulates: bool
+    node: Count | None
+    output_nr: Count
+    shares_storage: Count | None
+
+
+class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a gradient goes: to a node, or to the leaf that accumulates it."""
+
+    node: Count | None
+    tensor: Count | None
+
+
+class SavedTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tensor that a node has saved for backward, and what the node calls it."""
+
+    name: str
+    tensor: Count | None
+
+
+class GraphNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A node of a graph, with an edge (or None) for each input of its operation."""
+
+    name: str
+    next: tuple[GraphEdge | None, ...]
+    saved: tuple[SavedTensor, ...]
+
+
+class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a case builds, seen on one target while it runs; `cut` when there was more than is listed."""
+
+    target: str
+    tensors: tuple[GraphTensor, ...]
+    nodes: tuple[GraphNode, ...]
+    cut: bool = False
+
+
+class Footer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a run ended."""
+
+    finished: str
+    exit_status: int
+    counts: dict[Status, Annotated[int, msgspec.Meta(ge=1)]]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """All outcomes of one build; those of an unfinished run may lack some that the plan has."""
+
+    format: int
+    header: Header
+    rules: dict[str, Rule]
+    cases: tuple[CaseRecord, ...]
+    plan: tuple[Entry, ...]
+    outcomes: tuple[Outcome, ...]
+    graphs: dict[str, Graph] = {}  # noqa: RUF012 - a default of msgspec's is copied
+    footer: Footer | None = None
+
+    @property
+    def build(self) -> Build:
+        return self.header.build
+
+    @property
+    def targets(self) -> list[str]:
+        return list(dict.fromkeys(entry.target for entry in self.plan))
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return [(entry.case, entry.target) for entry in self.plan]
+
+    def by_pair(self) -> dict[Pair, Outcome]:
+        """Return the outcome of each entry of the plan; what has none yet was not run."""
+        known = {(outcome.case, outcome.target): outcome for outcome in self.outcomes}
+        missing = "the report is incomplete"
+        return {
+            pair: known.get(pair) or Outcome(case=pair[0], target=pair[1], status="not-run", reason=missing)
+            for pair in self.pairs
+        }
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """Return how many outcomes of each status there are, by target."""
+        counts: dict[str, Counter[str]] = {target: Counter() for target in self.targets}
+        for (_, target), outcome in self.by_pair().items():
+            counts[target][outcome.status] += 1
+        return counts
 
 
 def now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def case_record(case: Case, rules: Mapping[str, Rule]) -> dict[str, Any]:
+def case_record(case: Case, rules: Mapping[str, Rule]) -> CaseRecord:
     """Return what a report says of a case."""
-    return {
-        "id": case.id,
-        "file": case.file,
-        "line": case.line,
-        "topic": case.topic,
-        "title": case.title,
-        "why": case.why,
-        "level": level_of(rules, case.rules),
-        "rules": list(case.rules),
-        "source": list(case.source),
-        "digest": case.digest,
-        "yaml": case.text,
-    }
+    return CaseRecord(
+        id=case.id, file=case.file, line=case.line, topic=case.topic, title=case.title, why=case.why,
+        level=level_of(rules, case.rules), rules=case.rules, source=case.source, digest=case.digest, yaml=case.text,
+    )  # fmt: skip
 
 
-def rule_records(rules: Mapping[str, Rule], cases: Iterable[Case]) -> dict[str, Any]:
+def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case]) -> dict[str, Rule]:
     """Return the rules that `cases` cite, as a report holds them."""
-    cited = sorted({rule for case in cases for rule in case.rules})
-    return {name: asdict(rules[name]) for name in cited}
+    return {name: rules[name] for name in sorted({rule for case in cases for rule in case.rules})}
+
+
+def footer_of(outcomes: Iterable[Outcome], exit_status: int, finished: str) -> Footer:
+    counts = Counter(outcome.status for outcome in outcomes)
+    return Footer(finished=finished, exit_status=exit_status, counts=dict(sorted(counts.items())))
+
+
+def text_of(report: Report) -> str:
+    """Return a report as its file holds it."""
+    parts = msgspec.to_builtins(report)
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {dump(value)}" for name, value in parts.items()) + "\n}\n"
+
+
+def dump(value: Any) -> str:
+    """Return JSON with one line for each entry of a list or mapping, so that reports can be compared by line."""
+    if isinstance(value, dict) and value:
+        return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(item)}" for key, item in value.items()) + "\n}"
+    if isinstance(value, (list, tuple)) and value:
+        return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
+    return json.dumps(value)
 
 
 def write_whole(path: Path, content: str) -> None:
@@ -63,85 +217,59 @@ def write_whole(path: Path, content: str) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-class ReportWriter:
-    """Writes the report of one run; `plan` holds the (case, target) pairs in the order of the run."""
-
-    def __init__(self, directory: Path, slug: str, header: dict[str, Any]) -> None:
-        self.path = directory / f"{slug}.json"
-        self.partial = directory / f"{slug}.partial.json"
-        self.header = header
-        self.head = b""
-        self.outcomes: dict[tuple[str, str], dict[str, Any]] = {}
-        self.file: Any = None
-        self.end = 0
-
-    def begin(self, rules: Mapping[str, Any], cases: list[dict[str, Any]], plan: Iterable[tuple[str, str]]) -> None:
-        """Write what is known before the first outcome."""
-        self.plan = list(plan)
-        parts = {
-            "format": FORMAT,
-            "header": self.header,
-            "rules": rules,
-            "cases": cases,
-            "plan": [{"case": case, "target": target} for case, target in self.plan],
-        }
-        lines = [f"{json.dumps(name)}: {dump(value)}" for name, value in parts.items()]
-        self.head = ("{\n" + ",\n".join(lines)).encode()
-        self.partial.parent.mkdir(parents=True, exist_ok=True)
-        self.file = self.partial.open("wb", buffering=0)
-        self.file.write(self.head + b',\n"outcomes": [' + END)
-        self.end = self.file.tell() - len(END)
-
-    def add(self, case: str, target: str, outcome: Outcome) -> None:
-        """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end."""
-        record = {"case": case, "target": target, **outcome.record()}
-        comma = b",\n" if self.outcomes else b"\n"
-        self.outcomes[case, target] = record
-        line = comma + json.dumps(record).encode()
-        self.file.seek(self.end)
-        self.file.write(line + END)
-        self.end += len(line)
-
-    def finish(self, why_not_run: Mapping[tuple[str, str], str], default: str, exit_status: int) -> Path:
-        """Write the finished report and return its path; what was planned and has no outcome was not run."""
-        for pair in self.plan:
-            if pair not in self.outcomes:
-                outcome = Outcome(status="not-run", reason=why_not_run.get(pair, default))
-                self.outcomes[pair] = {"case": pair[0], "target": pair[1], **outcome.record()}
-        ordered = [self.outcomes[pair] for pair in self.plan]
-        footer = {
-            "finished": now(),
-            "exit_status": exit_status,
-            "counts": dict(sorted(Counter(record["status"] for record in ordered).items())),
-        }
-        outcomes = dump(ordered)
-        write_whole(self.path, f'{self.head.decode()},\n"outcomes": {outcomes},\n"footer": {dump(footer)}\n}}\n')
-        self.file.close()
-        self.partial.unlink(missing_ok=True)
-        return self.path
-
-
-def dump(value: Any) -> str:
-    """Return JSON with one line for each entry of a list or mapping, so that reports can be compared by line."""
-    if isinstance(value, dict) and value:
-        return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(item)}" for key, item in value.items()) + "\n}"
-    if isinstance(value, list) and value:
-        return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
-    return json.dumps(value)
-
-
 class ReportError(Exception):
     """A file that is no report, or that this version can't read."""
 
 
-def load_report(path: Path) -> dict[str, Any]:
+def load_report(path: Path) -> Report:
     """Return the report at `path`; raise ReportError with the reason when it is none."""
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ReportError(f"{path}: can't be read as a report: {error}") from None
-    if not isinstance(report, dict) or "format" not in report:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReportError(f"{path}: can't be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{path}: can't be read as a report: {error}; is it cut off?") from None
+    if not isinstance(content, dict) or "format" not in content:
         raise ReportError(f"{path}: not a report: no format number")
-    if type(report["format"]) is not int or report["format"] != FORMAT:
-        raise ReportError(f"{path}: format {report['format']!r}, expected {FORMAT}")
+    if type(content["format"]) is not int or content["format"] != FORMAT:
+        raise ReportError(f"{path}: format {content['format']!r}, expected {FORMAT}")
+    try:
+        report = msgspec.convert(content, Report)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at ")
+        raise ReportError(f"{path}: {re.sub(r'^[`$.]+|`$', '', place) or 'the report'}: {message}") from None
+    problem = problem_within(report)
+    if problem:
+        raise ReportError(f"{path}: {problem}")
     return report
+
+
+def problem_within(report: Report) -> str:
+    """Say in words what of a report doesn't fit together; "" where all does."""
+    cases = [case.id for case in report.cases]
+    known = set(cases)
+    pairs = report.pairs
+    planned = set(pairs)
+    done = [(outcome.case, outcome.target) for outcome in report.outcomes]
+    listings: dict[str, Sequence[str | Pair]] = {"cases": cases, "plan": pairs, "outcomes": done}
+    for what, listed in listings.items():
+        seen: set[str | Pair] = set()
+        for index, entry in enumerate(listed):
+            if entry in seen:
+                return f"{what}[{index}]: {shown(entry)} stands twice"
+            seen.add(entry)
+    for index, (case, _) in enumerate(pairs):
+        if case not in known:
+            return f"plan[{index}]: no case {case!r} among the cases"
+    for index, pair in enumerate(done):
+        if pair not in planned:
+            return f"outcomes[{index}]: {shown(pair)} is not in the plan"
+    for index, record in enumerate(report.cases):
+        for rule in record.rules:
+            if rule not in report.rules:
+                return f"cases[{index}]: no rule {rule!r} among the rules"
+    return ""
+
+
+def shown(entry: str | Pair) -> str:
+    return entry if isinstance(entry, str) else f"{entry[0]}[{entry[1]}]"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from conformance.document import read_document, read_text
 from conformance.problem import CaseFileError, Problem
@@ -13,14 +15,16 @@ from conformance.schema import load_schema, problems_of
 FILE = "rules.yaml"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+Level = Literal["documented", "observed"]
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One behaviour: `level` is `documented` or `observed`, `since` the first release on which it holds."""
 
     id: str
     text: str
     topic: str
-    level: str
+    level: Level
     link: str
     since: str
 
@@ -54,6 +58,6 @@ def find_rules(directory: Path) -> Path | None:
     return None
 
 
-def level_of(rules: Mapping[str, Rule], cited: tuple[str, ...]) -> str:
+def level_of(rules: Mapping[str, Rule], cited: tuple[str, ...]) -> Level:
     """Return the level of a case: documented if each rule that it cites is."""
     return "documented" if all(rules[rule].level == "documented" for rule in cited) else "observed"

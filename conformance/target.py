@@ -1,9 +1,10 @@
-"""Targets: where a case runs, a device and a dtype."""
+"""Targets: where a case runs, a device and a dtype; and builds: the torch that has the device."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 IN_TREE = ("cpu", "cuda", "mps", "xpu")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -20,19 +21,37 @@ class Target:
         return f"{self.device}-{self.dtype}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Build:
-    """The torch under test, as its worker describes it; `facts` is that description whole."""
+class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A device of a build: `absent` says why it can't be used, `unknown` whether torch knows no such device."""
 
-    facts: dict[str, Any]
+    type: str
+    name: str
+    count: int
+    driver: str | None
+    absent: str | None
+    unknown: bool
 
-    @property
-    def torch(self) -> str:
-        return str(self.facts["torch"])
+
+class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The torch under test, as its worker describes it; `report.schema.json` says what each field is."""
+
+    torch: str
+    git: str
+    debug: bool
+    cuda: str | None
+    hip: str | None
+    config: str
+    path: str
+    python: str
+    implementation: str
+    executable: str
+    system: str
+    platform: str
+    devices: tuple[Device, ...]
 
     @property
     def present(self) -> list[str]:
-        return [device["type"] for device in self.facts["devices"] if device["absent"] is None]
+        return [device.type for device in self.devices if device.absent is None]
 
     @property
     def present_in_tree(self) -> list[str]:
@@ -40,25 +59,24 @@ class Build:
 
     def why_absent(self, name: str) -> str:
         """Return why a device can't be used, or an empty string when it can."""
-        return next((str(d["absent"] or "") for d in self.facts["devices"] if d["type"] == name), f"no device {name}")
+        return next((device.absent or "" for device in self.devices if device.type == name), f"no device {name}")
 
     def is_unknown(self, name: str) -> bool:
         """Whether this torch doesn't even know such a device; a slip of the pen, most likely."""
-        return any(d["type"] == name and d["unknown"] for d in self.facts["devices"])
+        return any(device.type == name and device.unknown for device in self.devices)
 
     @property
     def slug(self) -> str:
         """A name for files: version, commit, Python and system, so that two builds of one version differ."""
-        python = ".".join(self.facts["python"].split(".")[:2])
-        return f"torch-{self.torch}-{self.facts['git'][:8]}-py{python}-{self.facts['system']}".replace("/", "_")
+        python = ".".join(self.python.split(".")[:2])
+        return f"torch-{self.torch}-{self.git[:8]}-py{python}-{self.system}".replace("/", "_")
 
     def header(self) -> list[str]:
         """Return the lines that name this build at the head of a run."""
-        present = [f"{d['type']} ({d['name']})" for d in self.facts["devices"] if d["absent"] is None]
-        absent = [d["type"] for d in self.facts["devices"] if d["absent"] is not None]
-        debug = ", debug" if self.facts["debug"] else ""
-        git = f"git {self.facts['git'][:10]}{debug}"
+        present = [f"{device.type} ({device.name})" for device in self.devices if device.absent is None]
+        absent = [device.type for device in self.devices if device.absent is not None]
+        git = f"git {self.git[:10]}{', debug' if self.debug else ''}"
         return [
-            f"torch: {self.torch} ({git}), Python {self.facts['python']}, {self.facts['path']}",
+            f"torch: {self.torch} ({git}), Python {self.python}, {self.path}",
             f"devices: {', '.join(present)}" + (f"; absent: {', '.join(absent)}" if absent else ""),
         ]
