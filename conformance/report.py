@@ -1,7 +1,7 @@
 """The JSON report: all outcomes of one build.
 
-`report.schema.json` describes it. A report without a footer is of a run that did not finish. `load_report` accepts what
-the schema accepts, as long as it holds together: each entry of the plan names a case, each outcome an entry of the plan.
+`report.schema.json` describes it. A report without a footer is of a run that did not finish. `load_report` accepts
+what the schema accepts, as long as it holds together: an entry of the plan names a case, an outcome an entry of the plan.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     cases: tuple[CaseRecord, ...]
     plan: tuple[Entry, ...]
     outcomes: tuple[Outcome, ...]
-    graphs: dict[str, Graph] = {}  # noqa: RUF012 - a default of msgspec's is copied
+    graphs: dict[str, Graph] = {}
     footer: Footer | None = None
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
@@ -50,7 +49,7 @@ def test_rules_are_known_by_id_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 def test_a_rule_cannot_be_changed(tmp_path: Path) -> None:
     rule = load_rules(written(tmp_path, TEXT), FILE)["leaf.version"]
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         rule.level = "documented"  # type: ignore[misc]
 
 
