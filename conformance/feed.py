@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -13,12 +14,15 @@ import pytest
 from conformance.outcome import Outcome, outcome_of
 from conformance.process import Workers
 from conformance.program import program_of, why_unsupported
+from conformance.sketches import Sketches
 from conformance.target import Build
 
 if TYPE_CHECKING:
     from conformance.item import CaseItem
 
 WINDOW = 64  # programs under way at once: enough that neither side waits for the other's bookkeeping
+SKETCHING_SECONDS = 60.0  # what the sketches may take at the end
+HURRIED_SECONDS = 3.0
 
 
 class Executor(Protocol):
@@ -28,6 +32,7 @@ class Executor(Protocol):
     def request(self, number: int, program: dict[str, Any]) -> None: ...
     def is_queued(self, number: int) -> bool: ...
     def outcome(self, number: int) -> dict[str, Any]: ...
+    def answer(self, number: int, seconds: float) -> dict[str, Any] | None: ...
     def close(self) -> None: ...
 
 
@@ -59,6 +64,9 @@ class InProcess:
         answer.pop("spent", None)  # there is no other process to go on in
         return answer
 
+    def answer(self, number: int, seconds: float) -> dict[str, Any] | None:
+        return self.outcome(number) if seconds > 0 else None
+
     def close(self) -> None:
         self.programs.clear()
 
@@ -68,6 +76,8 @@ class Feed:
 
     def __init__(self, config: pytest.Config) -> None:
         self.option = config.option
+        kept = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
+        self.kept: Path | None = kept
         self.executor: Executor | None = None
         self.items: Sequence[CaseItem] = ()
         self.next = 0  # the first item that has not been sent
@@ -140,8 +150,19 @@ class Feed:
             return Outcome(status="unsupported", reason=unsupported)
         self.send(item)
         assert self.executor is not None
-        return outcome_of(self.executor.outcome(item.number))
+        outcome = outcome_of(self.executor.outcome(item.number))
+        self.sketches.see(item.case, item.target, outcome)
+        return outcome
 
-    def close(self) -> None:
+    @cached_property
+    def sketches(self) -> Sketches:
+        """The graphs of the cases; somebody who debugs one doesn't want to come by twice."""
+        debugged = self.option.usepdb or self.option.trace
+        return Sketches(self.build, self.kept, None if debugged else self.executor)
+
+    def finish(self, is_over: bool) -> None:
+        """Take the sketches that are under way, and not much time for it in a run that was stopped; end the worker."""
+        if "sketches" in self.__dict__:
+            self.sketches.finish(SKETCHING_SECONDS if is_over else HURRIED_SECONDS)
         if self.executor is not None:
             self.executor.close()

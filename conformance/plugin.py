@@ -27,6 +27,7 @@ from conformance.shard import shard
 from conformance.suite import SUFFIXES, Suite
 from conformance.target import DTYPES, IN_TREE, Build
 
+HANDED_OVER = "conformance_sketches"  # the key of what workers of pytest-xdist have gathered
 NOT_CASES = (RULES_FILE, "known-issues.yaml")
 
 
@@ -225,9 +226,22 @@ class Running:
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if self.recorder is not None and self.suite.lost_devices() and exitstatus in green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        self.suite.feed.close()
-        if self.recorder is not None:
-            self.recorder.finish(int(session.exitstatus))
+        feed = self.suite.feed
+        feed.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
+        if self.recorder is None:
+            if feed.knows_build:
+                self.config.workeroutput[HANDED_OVER] = feed.sketches.handed_over()  # type: ignore[attr-defined]
+        elif self.recorder.journal is not None:
+            graphs = feed.sketches.graphs(self.recorder.journal.report.pairs)
+            feed.sketches.keep()
+            self.recorder.finish(int(session.exitstatus), graphs)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over what a worker of pytest-xdist has gathered; one that died has left nothing."""
+        handed_over = getattr(node, "workeroutput", {}).get(HANDED_OVER)
+        if handed_over is not None and self.suite.feed.knows_build:
+            self.suite.feed.sketches.take_over(handed_over)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.recorder is None or self.recorder.journal is None:
@@ -241,6 +255,11 @@ class Running:
             terminalreporter.write_line(f"report: {self.suite.name_of(self.recorder.path)}")
         if self.recorder.error:
             terminalreporter.write_line(self.recorder.error, red=True)
+
+
+def stopped(session: pytest.Session) -> bool:
+    """Whether a run was ended before its last item, as by -x."""
+    return bool(session.shouldstop or session.shouldfail)
 
 
 def path_of(argument: object, config: pytest.Config) -> Path:

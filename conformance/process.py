@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
@@ -26,9 +27,12 @@ from conformance.versions import version_of
 
 START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
 STDERR_TAIL = 4000
+SKETCH_SECONDS = 10.0  # the limit of what only a picture hangs on
+LOST_SKETCHES = 3  # how many workers may be lost to sketches before no more are made
 NAP = 0.001  # seconds
 LONG_QUEUE = 16
 PACKAGE = Path(__file__).parent
+NO_SKETCH = {"status": "not-run", "reason": "too many workers were lost to sketches"}
 
 # The package is loaded from its place alone: what lies beside it (another environment's
 # site-packages, perhaps) must not become importable in the interpreter under test.
@@ -181,6 +185,7 @@ class Workers:
         self.worker: WorkerProcess | None = WorkerProcess(*self.arguments)
         self.build: Build | None = None
         self.since = self.started  # when the oldest waiting request can have been begun at the earliest
+        self.lost_sketches = 0
 
     def hello(self) -> Build:
         """Wait until the first worker has imported torch, and return what it says of it."""
@@ -214,6 +219,9 @@ class Workers:
 
     def request(self, number: int, program: dict[str, Any]) -> None:
         """Queue a program under a number of the caller's; its answer is `outcome(number)`."""
+        if program.get("sketch") and self.lost_sketches >= LOST_SKETCHES:
+            self.answered[number] = NO_SKETCH
+            return
         self.waiting.append({"n": number, **program})
         if self.worker is None:
             self.replace()
@@ -231,19 +239,31 @@ class Workers:
             self.receive()
         return self.answered.pop(number)
 
-    def receive(self) -> None:
-        """Take one answer, or find out that none will come."""
+    def answer(self, number: int, seconds: float) -> dict[str, Any] | None:
+        """Return the answer to the request `number`, or None when it isn't there within `seconds`."""
+        deadline = time.monotonic() + seconds
+        while number not in self.answered:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            self.receive(left)
+        return self.answered.pop(number)
+
+    def receive(self, patience: float = math.inf) -> None:
+        """Take one answer, or find out that none will come, or none while the caller has patience."""
         assert self.worker is not None
-        left = self.case_seconds - (time.monotonic() - self.since)
+        limit = min(self.case_seconds, SKETCH_SECONDS) if self.waiting[0].get("sketch") else self.case_seconds
+        left = max(limit - (time.monotonic() - self.since), 0.0)
         try:
-            message = self.worker.receive(max(left, 0.0), is_busy=len(self.waiting) > LONG_QUEUE)
+            message = self.worker.receive(min(left, patience), is_busy=len(self.waiting) > LONG_QUEUE)
             if message is not None and message.get("n") != self.waiting[0]["n"]:
                 raise EOFError("answered a request that it was not at")
         except EOFError as error:
-            self.lose_worker("crash", str(error))
+            self.lose_worker("crash", str(error), limit)
             return
         if message is None:
-            self.lose_worker("timeout", "")
+            if left <= patience:
+                self.lose_worker("timeout", "", limit)
             return
         self.since = time.monotonic()
         self.waiting.popleft()
@@ -256,7 +276,7 @@ class Workers:
             if self.waiting:
                 self.replace()
 
-    def lose_worker(self, status: str, why: str) -> None:
+    def lose_worker(self, status: str, why: str, limit: float) -> None:
         """Give the request that the worker was at its outcome, and the rest to a new worker."""
         worker = self.worker
         assert worker is not None
@@ -265,14 +285,23 @@ class Workers:
         worker.close()
         self.worker = None
         if status == "timeout":
-            reason = f"no answer within {self.case_seconds:g} s; the worker was killed"
+            reason = f"no answer within {limit:g} s; the worker was killed"
         else:
             reason = f"the worker {why or describe_end(ended)}"
         culprit = self.waiting.popleft()
         seconds = round(time.monotonic() - self.since, 6)
         self.answered[culprit["n"]] = {"status": status, "seconds": seconds, "reason": reason, "stderr": tail}
+        if culprit.get("sketch"):
+            self.lost_sketches += 1
+            if self.lost_sketches == LOST_SKETCHES:
+                self.drop_sketches()
         if self.waiting:
             self.replace()
+
+    def drop_sketches(self) -> None:
+        """Take back the sketches that are still to be made."""
+        self.answered.update((message["n"], NO_SKETCH) for message in self.waiting if message.get("sketch"))
+        self.waiting = collections.deque(message for message in self.waiting if not message.get("sketch"))
 
     def replace(self) -> None:
         try:

@@ -14,7 +14,7 @@ from conformance import __version__
 from conformance.case import Case
 from conformance.journal import Journal
 from conformance.outcome import STATUSES, Outcome
-from conformance.report import FORMAT, Entry, Header, Pair, Report, Run, Suite, case_record, cited_rules, now
+from conformance.report import FORMAT, Entry, Graph, Header, Pair, Report, Run, Suite, case_record, cited_rules, now
 from conformance.rule import Rule
 from conformance.target import Build
 
@@ -84,11 +84,11 @@ class Recorder:
             except OSError as error:
                 self.error = f"the report is incomplete: {error}"
 
-    def finish(self, exit_status: int) -> None:
+    def finish(self, exit_status: int, graphs: Mapping[str, Graph]) -> None:
         """Write the report; what was planned and did not run is in it, with the reason."""
         if self.journal is not None and not self.error:
             try:
-                self.journal.finish(self.why_not_run, "the run ended before it", exit_status, {})
+                self.journal.finish(self.why_not_run, "the run ended before it", exit_status, graphs)
                 self.path = self.journal.path
             except OSError as error:
                 self.error = f"no report: {error}"

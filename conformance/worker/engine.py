@@ -6,6 +6,7 @@ from typing import Any, Dict
 
 from conformance.worker import build
 from conformance.worker.runner import Runner
+from conformance.worker.sketch import sketch
 from conformance.worker.state import World, prepare_process
 
 
@@ -18,16 +19,18 @@ class Engine:
         self.runners: Dict[str, Runner] = {}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the outcome of a request, numbered as it is.
+        """Return the outcome of a request, numbered as it is; the answer to one for a sketch has the `graph`.
 
         `spent` is added when this process must not run another case, and says why.
         """
         device = request["device"]
         if device not in self.runners:
             self.runners[device] = Runner(device, self.world)
-        outcome = self.runners[device].run(request)
+        is_sketch = request.get("sketch", False)
+        outcome = self.runners[device].run(request, sketch if is_sketch else None)
         outcome["n"] = request["n"]
-        if device != "cpu" and outcome["status"] not in ("pass", "unsupported") and not build.answers(device):
+        is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
+        if device != "cpu" and not is_fine and not build.answers(device):
             outcome["spent"] = "the device did not answer any more"
         elif not self.world.is_clean():
             outcome["spent"] = "it left a mode in force that nothing can end"
