@@ -1,28 +1,35 @@
-"""The command line: `python -m conformance`, also installed as `autograd-conformance`."""
+"""The command line: `python -m conformance`, also installed as `autograd-conformance`.
+
+What is slow to import, or belongs to pytest, is imported by the command that needs it.
+"""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import pytest
+from conformance.commands import parser
+from conformance.report import Report, ReportError, load_report, text_of, write_whole
+from conformance.visible import visible
 
-from conformance import __version__
-from conformance.suite import SUFFIXES, shipped_cases
+SURROGATE = re.compile("[\ud800-\udfff]")
 
-DESCRIPTION = """\
-Tells whether autograd on a PyTorch build behaves as it should.
+Named = tuple[str, Report]  # a report and the file that it is from
 
-  run [PYTEST OPTIONS]   run the cases that come with the suite, from any directory;
-                         every option of pytest and of the suite can follow:
-                           python -m conformance run --python ../venv-2.6/bin/python
-                           python -m conformance run --device cuda -k retain -x
-                           python -m conformance run --help
-  cases                  print the directory of the cases
-"""
+
+class CommandError(Exception):
+    """Why a command can't do what it was asked for, and a hint."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,18 +37,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["run"]:
         return run(given[1:])
-    parser = argparse.ArgumentParser(
-        prog="python -m conformance", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--version", action="version", version=f"autograd-conformance {__version__}")
-    parser.add_argument("command", choices=("run", "cases"), help="what to do")
-    parser.parse_args(given)
-    sys.stdout.write(f"{shipped_cases()}\n")
-    return 0
+    options = parser().parse_args(given)
+    commands = {"cases": cases, "report": report, "merge": merge, "diff": diff, "summary": summary, "badge": badge}
+    try:
+        return commands[options.command](options)
+    except CommandError as error:
+        complain(f"error: {error}")
+        complain(f"hint: {error.hint}")
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 2
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the shipped cases, or those that `arguments` name, in pytest; reports go below the current directory."""
+    import pytest
+
+    from conformance.suite import SUFFIXES, shipped_cases
+
     here = Path.cwd()
     named = any(argument.partition("::")[0].endswith(SUFFIXES) for argument in arguments)
     cases = shipped_cases()
@@ -51,3 +64,125 @@ def run(arguments: Sequence[str]) -> int:
         *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
     ]
     return int(pytest.main([*own, *arguments, *([] if named else [str(cases)])]))
+
+
+def cases(_: argparse.Namespace) -> int:
+    from conformance.suite import shipped_cases
+
+    put(f"{shipped_cases()}\n")
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    from conformance.page import page_of
+
+    skipped: list[str] = []
+    found = [report for _, report in read(options.reports, skipped if options.skip_unreadable else None)]
+    if not found:
+        raise CommandError("none of the reports can be read", "; ".join(skipped))
+    save(options.output, page_of(found, skipped))
+    put(f"{options.output}\n")
+    return 0
+
+
+def merge(options: argparse.Namespace) -> int:
+    from conformance.merge import MergeError
+    from conformance.merge import merge as merged
+
+    try:
+        result = merged(read(options.reports))
+    except MergeError as error:
+        raise CommandError(str(error), "shards are of the same build, suite and cases") from None
+    for note in result.notes:
+        complain(f"note: {note}")
+    if options.output is None:
+        put(text_of(result.report), "utf-8")
+        return 0
+    place = Path(options.output)
+    if place.is_dir() or options.output.endswith(("/", os.sep)):
+        place /= visible(f"{result.report.build.slug}.json", keep="")
+    save(place, text_of(result.report))
+    return 0
+
+
+def diff(options: argparse.Namespace) -> int:
+    from conformance.difference import compare, record_of, why_incomparable
+    from conformance.difference_text import markdown_of
+    from conformance.difference_text import text_of as difference_text
+
+    old, new = load(options.old), load(options.new)
+    why = why_incomparable(old, new)
+    if why:
+        raise CommandError(f"{options.old} and {options.new} can't be compared: {why}", "are these the right files?")
+    difference = compare(old, new)
+    if options.format == "json":
+        put(json_text(record_of(difference)), "utf-8")
+    elif options.format == "markdown":
+        put(markdown_of(difference), "utf-8")
+    else:
+        put(difference_text(difference))
+    return 1 if difference.gates else 0
+
+
+def summary(options: argparse.Namespace) -> int:
+    from conformance.summary import summary_of
+
+    put(summary_of([report for _, report in read(options.reports)], options.limit), "utf-8")
+    return 0
+
+
+def badge(options: argparse.Namespace) -> int:
+    from conformance.badge import badge_of
+
+    put(json_text(badge_of(load(options.report), options.label)))
+    return 0
+
+
+def read(paths: Iterable[Path], skipped: list[str] | None = None) -> list[Named]:
+    """Return the reports at `paths`; what can't be read is an error, or told to `skipped` where that is given."""
+    found: list[Named] = []
+    for path in paths:
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not files:
+            raise CommandError(f"{path}: there is no *.json in this directory", "name a report, or where reports are")
+        for file in files:
+            try:
+                found.append((str(file), load(file)))
+            except CommandError as error:
+                if skipped is None:
+                    raise
+                skipped.append(str(error))
+    return found
+
+
+def load(file: Path) -> Report:
+    try:
+        return load_report(file)
+    except ReportError as error:
+        raise CommandError(str(error), "expected the report of a run, as in reports/*.json") from None
+
+
+def save(path: Path, content: str) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise CommandError(f"{path}: can't be written: {error.strerror}", "-o names another place") from None
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return JSON in ASCII; of text only what no other program could read is changed, halves of pairs."""
+    whole = SURROGATE.sub(lambda found: visible(found[0]), json.dumps(content, ensure_ascii=False))
+    return json.dumps(json.loads(whole), indent=2) + "\n"
+
+
+def put(text: str, encoding: str | None = None) -> None:
+    """Print `text`, in an encoding of its own or as the terminal takes it."""
+    code = encoding or sys.stdout.encoding
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode(code, "backslashreplace"))
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    code = sys.stderr.encoding
+    sys.stderr.write(visible(text, keep="").encode(code, "backslashreplace").decode(code) + "\n")

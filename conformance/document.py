@@ -112,6 +112,11 @@ def read_document(text: str, file: str) -> Node:
     def problem(mark: Any, message: str, hint: str = "") -> None:
         problems.append(Problem(file=file, line=mark.line + 1, column=mark.column + 1, message=message, hint=hint))
 
+    half = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    if half is not None:
+        line, column = text.count("\n", 0, half) + 1, half - text.rfind("\n", 0, half)
+        message = f"expected text, got half of a surrogate pair, U+{ord(text[half]):04X}"
+        raise CaseFileError([Problem(file=file, line=line, column=column, message=message)])
     root: Node | None = None
     events = Events(text, problem)
     try:

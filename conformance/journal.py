@@ -6,7 +6,6 @@ closing brackets and brings its own. A finished run writes `<build>.json` in one
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import msgspec
 
 from conformance.outcome import Outcome
-from conformance.report import Graph, Pair, Report, footer_of, now, text_of, write_whole
+from conformance.report import Graph, Pair, Report, encoded, footer_of, now, text_of, write_whole
 
 END = b"\n]\n}\n"
 
@@ -42,7 +41,7 @@ class Journal:
         """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end."""
         comma = b",\n" if self.outcomes else b"\n"
         self.outcomes[outcome.case, outcome.target] = outcome
-        line = comma + json.dumps(outcome.record()).encode()
+        line = comma + encoded(outcome).encode()
         self.file.seek(self.end)
         self.file.write(line + END)
         self.end += len(line)

@@ -251,8 +251,8 @@ class Running:
             terminalreporter.write_line(line)
         for line in self.suite.lost_devices():
             terminalreporter.write_line(f"required device {line}", red=True)
-        if self.recorder.path is not None:
-            terminalreporter.write_line(f"report: {self.suite.name_of(self.recorder.path)}")
+        for path in self.recorder.written:
+            terminalreporter.write_line(f"{'page' if path.suffix == '.html' else 'report'}: {self.suite.name_of(path)}")
         if self.recorder.error:
             terminalreporter.write_line(self.recorder.error, red=True)
 

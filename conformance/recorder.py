@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,23 @@ from conformance import __version__
 from conformance.case import Case
 from conformance.journal import Journal
 from conformance.outcome import STATUSES, Outcome
-from conformance.report import FORMAT, Entry, Graph, Header, Pair, Report, Run, Suite, case_record, cited_rules, now
+from conformance.report import (
+    FORMAT,
+    Entry,
+    Graph,
+    Header,
+    Pair,
+    Report,
+    ReportError,
+    Run,
+    Suite,
+    case_record,
+    cited_rules,
+    load_report,
+    now,
+    set_digest,
+    write_whole,
+)
 from conformance.rule import Rule
 from conformance.target import Build
 
@@ -34,11 +49,6 @@ def suite_commit() -> str | None:
     return answer.stdout.strip() or None
 
 
-def set_digest(cases: Sequence[Case]) -> str:
-    """Return a digest of a set of cases that is the same for the same cases in any order."""
-    return hashlib.sha256("".join(sorted(case.id + case.digest for case in cases)).encode()).hexdigest()[:16]
-
-
 class Recorder:
     """The report of one run while it grows."""
 
@@ -48,18 +58,21 @@ class Recorder:
         given = config.option.report
         self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
         self.journal: Journal | None = None
+        self.cases: Sequence[Case] = ()
         self.topics: dict[str, str] = {}
         self.why_not_run: dict[Pair, str] = {}
-        self.path: Path | None = None
+        self.written: list[Path] = []
         self.error = ""
 
     def begin(self, build: Build, cases: Sequence[Case], rules: Mapping[str, Rule], plan: Sequence[Pair]) -> None:
         """Open the report of a run that is about to begin."""
+        self.cases = cases
         self.topics = {case.id: case.topic for case in cases}
+        digest = set_digest((case.id, case.digest) for case in cases)
         report = Report(
             format=FORMAT,
             header=Header(
-                suite=Suite(version=__version__, commit=suite_commit(), cases=set_digest(cases)),
+                suite=Suite(version=__version__, commit=suite_commit(), cases=digest),
                 run=Run(started=self.started, arguments=tuple(map(str, self.config.invocation_params.args))),
                 build=build,
             ),
@@ -85,13 +98,36 @@ class Recorder:
                 self.error = f"the report is incomplete: {error}"
 
     def finish(self, exit_status: int, graphs: Mapping[str, Graph]) -> None:
-        """Write the report; what was planned and did not run is in it, with the reason."""
-        if self.journal is not None and not self.error:
+        """Write the report and the page; what was planned and did not run is in both, with the reason."""
+        if self.journal is None or self.error:
+            return
+        try:
+            report = self.journal.finish(self.why_not_run, "the run ended before it", exit_status, graphs)
+        except OSError as error:
+            self.error = f"no report: {error}"
+            return
+        self.written.append(self.journal.path)
+        try:
+            self.write_page(report)
+        except Exception as error:  # noqa: BLE001 - the outcomes are safe, and pytest has more to say than a traceback
+            self.error = f"no page: {type(error).__name__}: {error}"
+
+    def write_page(self, report: Report) -> None:
+        """Write the page of this run, with the published reports beside it."""
+        from conformance.page import page_of  # noqa: PLC0415 - so that only a run that comes to its end waits for it
+
+        published: list[Report] = []
+        skipped: list[str] = []
+        places = (self.directory / "published", self.config.rootpath / "reports" / "published")
+        place = next(filter(Path.is_dir, places), None)
+        for path in sorted(place.glob("*.json")) if place is not None else ():
             try:
-                self.journal.finish(self.why_not_run, "the run ended before it", exit_status, graphs)
-                self.path = self.journal.path
-            except OSError as error:
-                self.error = f"no report: {error}"
+                published.append(load_report(path))
+            except ReportError as error:
+                skipped.append(str(error))
+        path = self.directory / "index.html"
+        write_whole(path, page_of([*published, report], skipped, self.cases, own=report))
+        self.written.append(path)
 
     def table(self) -> list[str]:
         """Return the outcomes by topic and target, as lines of a table."""

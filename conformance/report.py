@@ -1,12 +1,14 @@
 """The JSON report: all outcomes of one build.
 
 `report.schema.json` describes it. A report without a footer is of a run that did not finish. `load_report` accepts
-what the schema accepts, as long as it holds together: an entry of the plan names a case, an outcome an entry of the plan.
+what the schema accepts, as long as it holds together: each pair of the plan names a case, each outcome such a pair.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 import re
 from collections import Counter
@@ -73,42 +75,44 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     target: str
 
 
-class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GraphTensor(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False
+):
     """A tensor of a graph; `node` and `shares_storage` are indices in the graph's lists."""
 
-    name: str
-    line: Line | None
+    name: str = ""
+    line: Line | None = None
     shape: tuple[int, ...]
-    is_leaf: bool
-    requires_grad: bool
-    retains_grad: bool
-    has_grad: bool
-    accumulates: bool
-    node: Count | None
-    output_nr: Count
-    shares_storage: Count | None
+    is_leaf: bool = False
+    requires_grad: bool = False
+    retains_grad: bool = False
+    has_grad: bool = False
+    accumulates: bool = False
+    node: Count | None = None
+    output_nr: Count = 0
+    shares_storage: Count | None = None
 
 
-class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Where a gradient goes: to a node, or to the leaf that accumulates it."""
 
-    node: Count | None
-    tensor: Count | None
+    node: Count | None = None
+    tensor: Count | None = None
 
 
-class SavedTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SavedTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A tensor that a node has saved for backward, and what the node calls it."""
 
     name: str
-    tensor: Count | None
+    tensor: Count | None = None
 
 
-class GraphNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class GraphNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A node of a graph, with an edge (or None) for each input of its operation."""
 
     name: str
-    next: tuple[GraphEdge | None, ...]
-    saved: tuple[SavedTensor, ...]
+    next: tuple[GraphEdge | None, ...] = ()
+    saved: tuple[SavedTensor, ...] = ()
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -186,6 +190,12 @@ def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case]) -> dict[str, R
     return {name: rules[name] for name in sorted({rule for case in cases for rule in case.rules})}
 
 
+def set_digest(digests: Iterable[tuple[str, str]]) -> str:
+    """Return a digest of a set of cases, given as id and digest, that is the same for the same cases in any order."""
+    listed = "".join(sorted(case + digest for case, digest in digests))
+    return hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def footer_of(outcomes: Iterable[Outcome], exit_status: int, finished: str) -> Footer:
     counts = Counter(outcome.status for outcome in outcomes)
     return Footer(finished=finished, exit_status=exit_status, counts=dict(sorted(counts.items())))
@@ -193,17 +203,30 @@ def footer_of(outcomes: Iterable[Outcome], exit_status: int, finished: str) -> F
 
 def text_of(report: Report) -> str:
     """Return a report as its file holds it."""
-    parts = msgspec.to_builtins(report)
-    return "{\n" + ",\n".join(f"{json.dumps(name)}: {dump(value)}" for name, value in parts.items()) + "\n}\n"
+    parts = msgspec.structs.asdict(report)
+    for name in ("graphs", "footer"):
+        if not parts[name]:
+            del parts[name]
+    return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in parts.items()) + "\n}\n"
 
 
 def dump(value: Any) -> str:
     """Return JSON with one line for each entry of a list or mapping, so that reports can be compared by line."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
     if isinstance(value, dict) and value:
-        return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(item)}" for key, item in value.items()) + "\n}"
+        return "{\n" + ",\n".join(f"{encoded(key)}: {encoded(item)}" for key, item in value.items()) + "\n}"
     if isinstance(value, (list, tuple)) and value:
-        return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
-    return json.dumps(value)
+        return "[\n" + ",\n".join(map(encoded, value)) + "\n]"
+    return encoded(value)
+
+
+def encoded(value: Any) -> str:
+    """Return JSON in one line."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # halves of surrogate pairs, which only their escapes can be written as
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
 def write_whole(path: Path, content: str) -> None:
@@ -224,7 +247,7 @@ class ReportError(Exception):
 def load_report(path: Path) -> Report:
     """Return the report at `path`; raise ReportError with the reason when it is none."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
     except OSError as error:
         raise ReportError(f"{path}: can't be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -237,11 +260,31 @@ def load_report(path: Path) -> Report:
         report = msgspec.convert(content, Report)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
-        raise ReportError(f"{path}: {re.sub(r'^[`$.]+|`$', '', place) or 'the report'}: {message}") from None
-    problem = problem_within(report)
+        place = re.sub(r"^(`key` in )?[`$.]+|`$", "", place) or "the report"
+        raise ReportError(f"{path}: {place}: {message}") from None
+    except UnicodeEncodeError as error:  # half of a pair, where something else than any text belongs
+        raise ReportError(f"{path}: the report: {error.object!r} where it doesn't belong") from None
+    problem = problem_of_absence(content) or problem_within(report)
     if problem:
         raise ReportError(f"{path}: {problem}")
     return report
+
+
+def refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
+def problem_of_absence(content: Mapping[str, Any]) -> str:
+    """Say in words where a report gives nothing for what it should leave out, which a record can't tell; else ""."""
+    if "footer" in content and content["footer"] is None:
+        return "footer: Expected `object`, got `null`"
+    for index, outcome in enumerate(content["outcomes"]):
+        for name in ("step", "line"):
+            if name in outcome and outcome[name] is None:
+                return f"outcomes[{index}].{name}: Expected `int`, got `null`"
+        if outcome.get("failures", True) == []:
+            return f"outcomes[{index}].failures: Expected `array` of length >= 1"
+    return ""
 
 
 def problem_within(report: Report) -> str:
@@ -264,6 +307,9 @@ def problem_within(report: Report) -> str:
     for index, pair in enumerate(done):
         if pair not in planned:
             return f"outcomes[{index}]: {shown(pair)} is not in the plan"
+    for index, outcome in enumerate(report.outcomes):
+        if math.isinf(outcome.seconds):
+            return f"outcomes[{index}].seconds: expected a number, got infinity"
     for index, record in enumerate(report.cases):
         for rule in record.rules:
             if rule not in report.rules:

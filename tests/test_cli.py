@@ -1,17 +1,24 @@
-"""The command line and the installed package: the shipped cases run from anywhere."""
+"""The command line and the installed package: the shipped cases run from anywhere, and reports can be read anywhere."""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import subprocess
 import sys
+import types
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from samples import CPU, HOSTILE, failed, outcome, report
 
-from conformance import cli
+from conformance import __version__, cli
 from conformance.arguments import joined, loads_the_plugin
+from conformance.difference import GATES, MEANINGS
+from conformance.report import text_of
 from conformance.suite import shipped_cases
 
 ROOT = Path(__file__).parent.parent
@@ -89,3 +96,236 @@ def test_installing_the_suite_brings_no_torch() -> None:
     needed = text.partition("dependencies = [")[2].partition("]")[0]
     assert '"pytest>=' in needed
     assert "torch" not in needed
+
+
+REPORT_COMMANDS = ("report", "merge", "diff", "summary", "badge")
+GOOD = outcome("pass")
+OLD = report({("a", CPU): GOOD, ("b", CPU): failed()})
+WORSE = report({("a", CPU): failed(), ("b", CPU): failed()})
+BETTER = report({("a", CPU): GOOD, ("b", CPU): GOOD})
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory, the current one, with some reports in it."""
+    monkeypatch.chdir(tmp_path)
+    hostile = report({("a", CPU): failed(HOSTILE, HOSTILE, HOSTILE), ("b", HOSTILE): GOOD}, torch=HOSTILE)
+    for name, made in {"old": OLD, "worse": WORSE, "better": BETTER, "hostile": hostile}.items():
+        (tmp_path / f"{name}.json").write_text(text_of(made), encoding="utf-8")
+    (tmp_path / "broken.json").write_text(text_of(OLD)[:-50], encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Put a page in the place of the real one, and return what it is asked to show."""
+    asked: list[Any] = []
+
+    def page_of(reports: Any, skipped: Any = ()) -> str:
+        asked.extend([list(reports), list(skipped)])
+        return "<html>"
+
+    monkeypatch.setitem(sys.modules, "conformance.page", types.SimpleNamespace(page_of=page_of))
+    return asked
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return what a command that is refused says on stderr; it says nothing else."""
+    assert cli.main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert "\nhint: " in told.err
+    return told.err
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("new", "status"), [("better.json", 0), ("old.json", 0), ("worse.json", 1)])
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_diff_gates_in_every_format(capsys: pytest.CaptureFixture[str], new: str, status: int, form: str) -> None:
+    assert cli.main(["diff", "old.json", new, "--format", form]) == status
+    told = capsys.readouterr()
+    assert told.err == ""
+    if form == "json":
+        assert json.loads(told.out)["gates"] == bool(status)
+    else:
+        assert ("worse (regressed)" in told.out) == bool(status)
+
+
+@pytest.mark.usefixtures("here")
+def test_diff_refuses_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.json").write_text(text_of(report({("z", CPU): GOOD})), encoding="utf-8")
+    assert "error: old.json and other.json can't be compared: they have no case in common\n" in refused(
+        capsys, "diff", "old.json", "other.json"
+    )
+    assert "broken.json: can't be read as a report: " in refused(capsys, "diff", "old.json", "broken.json")
+    assert "missing.json: can't be read: No such file" in refused(capsys, "diff", "missing.json", "old.json")
+    assert "can't be read: Is a directory" in refused(capsys, "diff", ".", "old.json")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp1252"])
+def test_diff_prints_hostile_text_on_any_terminal(form: str, encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", "diff", "old.json", "hostile.json", "--format", form],
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == b""
+    text = done.stdout.decode(encoding if form == "text" else "utf-8")
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert "U+D800" in text
+
+
+@pytest.mark.usefixtures("here")
+def test_errors_show_what_cannot_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no\u27e8U+001B\u27e9\u27e8U+DC80\u27e9.json: can't be read" in refused(capsys, "badge", "no\x1b\udc80.json")
+
+
+def test_merge_writes_to_stdout_a_file_or_a_directory(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["merge", "old.json"]) == 0
+    assert capsys.readouterr() == (text_of(OLD), "")
+    assert cli.main(["merge", "-o", "deep/one.json", "old.json", "old.json"]) == 0
+    assert (here / "deep" / "one.json").read_text(encoding="utf-8") == text_of(OLD)
+    for place in ("deep", "new/"):
+        assert cli.main(["merge", "-o", place, "old.json"]) == 0
+        assert (here / place / f"{OLD.build.slug}.json").is_file()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_merge_notes_what_is_missing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part = report({("a", CPU): GOOD, ("b", CPU): None}, finished=False)
+    (here / "shards").mkdir()
+    (here / "shards" / "one.json").write_text(text_of(part), encoding="utf-8")
+    assert cli.main(["merge", "-o", "out.json", "shards"]) == 0
+    assert capsys.readouterr().err == (
+        "note: shards/one.json is incomplete: its run did not finish\n"
+        "note: the report is incomplete: 1 of 2 planned have no outcome\n"
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_merge_refuses_with_the_file_and_the_fact(capsys: pytest.CaptureFixture[str]) -> None:
+    message = refused(capsys, "merge", "old.json", "worse.json")
+    assert message.startswith(
+        "error: worse.json: outcomes: a[cpu-float32]: status: expected 'pass' as in old.json, got"
+    )
+    assert "is it cut off?" in refused(capsys, "merge", "old.json", "broken.json")
+
+
+def test_merge_names_no_file_after_what_a_stranger_chose(here: Path) -> None:
+    made = report({("a", CPU): GOOD}, torch="../../x\x00\n", system="/etc/\ud800")
+    (here / "x.json").write_text(text_of(made), encoding="utf-8")
+    assert cli.main(["merge", "-o", "out/", "x.json"]) == 0
+    (written,) = (here / "out").iterdir()
+    assert written.name == "torch-.._.._x⟨U+0000⟩⟨U+000A⟩-01234567-py3.11-_etc_⟨U+D800⟩.json"
+
+
+@pytest.mark.usefixtures("here")
+def test_what_cannot_be_written_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "old.json/x.json: can't be written: " in refused(capsys, "merge", "-o", "old.json/x.json", "old.json")
+
+
+def test_report_writes_the_page_of_files_and_directories(
+    here: Path, page: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "more").mkdir()
+    (here / "more" / "b.json").write_text(text_of(WORSE), encoding="utf-8")
+    (here / "more" / "a.json").write_text(text_of(BETTER), encoding="utf-8")
+    assert cli.main(["report", "old.json", "more"]) == 0
+    assert page == [[OLD, BETTER, WORSE], []]
+    assert (here / "reports" / "index.html").read_text(encoding="utf-8") == "<html>"
+    assert capsys.readouterr().out == "reports/index.html\n"
+
+
+def test_report_refuses_what_it_cannot_read_unless_told_otherwise(
+    here: Path, page: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "empty").mkdir()
+    assert "broken.json: can't be read as a report: " in refused(capsys, "report", "old.json", "broken.json")
+    assert "empty: there is no *.json in this directory" in refused(capsys, "report", "empty")
+    assert "none of the reports can be read" in refused(capsys, "report", "--skip-unreadable", "broken.json")
+    assert page == []
+    assert cli.main(["report", "--skip-unreadable", "-o", "x.html", "broken.json", "old.json", "nowhere.json"]) == 0
+    assert page[0] == [OLD]
+    assert [reason.partition(": ")[0] for reason in page[1]] == ["broken.json", "nowhere.json"]
+
+
+@pytest.mark.usefixtures("here")
+def test_summary_prints_no_more_than_its_limit(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert cli.main(["summary", "old.json", "hostile.json"]) == 0
+    whole = capfdbinary.readouterr().out
+    assert whole.startswith(b"## Autograd conformance\n")
+    assert cli.main(["summary", "--limit", "600", "old.json", "hostile.json"]) == 0
+    assert len(capfdbinary.readouterr().out) <= 600 < len(whole)
+
+
+@pytest.mark.usefixtures("here")
+def test_badge_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["badge", "old.json", "--label", "nightly"]) == 0
+    assert json.loads(capsys.readouterr().out)["message"] == "1 fail, 1 pass"
+
+
+@pytest.mark.parametrize("command", ["", "cases", *REPORT_COMMANDS])
+def test_help_gives_an_example_and_the_exit_statuses(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert "exit status" in text
+    if command != "cases":
+        assert f"  autograd-conformance {command}" in text
+
+
+def test_help_of_diff_says_which_kinds_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["diff", "--help"])
+    text = capsys.readouterr().out
+    for kind, meaning in MEANINGS.items():
+        assert f"\n{'*' if kind in GATES else ' '} {kind.replace('-', ' '):16} {meaning}\n" in text
+
+
+def test_run_leaves_help_to_pytest(tmp_path: Path) -> None:
+    done = run(sys.executable, "-m", "conformance", "run", "--help", directory=tmp_path)
+    assert done.returncode == 0
+    assert "autograd conformance:" in done.stdout
+    assert "--require-device" in done.stdout
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"autograd-conformance {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["diff", "one.json"], ["summary", "--limit", "0", "x"], ["badge", "a", "b"]])
+def test_a_command_that_is_not_complete_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_reading_reports_needs_neither_pytest_nor_torch(here: Path) -> None:
+    commands = [
+        ["diff", "old.json", "better.json"], ["merge", "old.json"], ["summary", "old.json"], ["badge", "old.json"],
+        ["report", "old.json"],
+    ]  # fmt: skip
+    program = (
+        "import sys\nfrom conformance import cli\n"
+        f"for command in {commands!r}: assert cli.main(command) == 0\n"
+        "assert not {'pytest', '_pytest', 'torch'} & sys.modules.keys()\n"
+    )
+    done = run(sys.executable, "-c", program, directory=here, path=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(here: Path) -> None:
+    (here / "long.json").write_text(
+        text_of(report({("a", f"d{number}-float32"): failed() for number in range(9000)})), encoding="utf-8"
+    )
+    program = f"{shlex.quote(sys.executable)} -m conformance merge long.json | head -c 1"
+    done = run("sh", "-c", program, directory=here, path=ROOT)
+    assert (done.stdout, done.stderr) == ("{", "")

@@ -16,16 +16,23 @@ STANDARD = frozenset(sys.stdlib_module_names)
 
 PYTEST_SIDE = frozenset("plugin item suite feed recorder protocol arguments cli".split())
 ENTRY = frozenset({"__main__"})
-CORE_LIBRARIES = frozenset("yaml packaging msgspec conformance".split())
+CORE_LIBRARIES = frozenset("jinja2 markupsafe yaml packaging msgspec conformance".split())
 # Which modules of the package each module of the core may import.
 CORE = {
     "__init__": "",
+    "badge": "outcome report visible wording",
     "cache": "case",
     "case": "document language problem rule schema versions vocabulary",
+    "commands": "difference",
+    "difference": "outcome report rule",
+    "difference_text": "difference markdown report visible wording",
     "document": "problem",
     "failure": "case outcome rule target",
     "language": "problem vocabulary",
     "journal": "outcome report",
+    "markdown": "visible wording",
+    "matrix": "case difference outcome report rule target versions",
+    "merge": "outcome problem report target",
     "outcome": "",
     "problem": "",
     "process": "target versions",
@@ -34,9 +41,13 @@ CORE = {
     "rule": "document problem schema",
     "shard": "",
     "schema": "document problem",
+    "sketches": "case outcome program report target",
+    "summary": "markdown matrix outcome report rule wording",
     "target": "",
     "versions": "",
+    "visible": "",
     "vocabulary": "",
+    "wording": "outcome target",
 }
 
 

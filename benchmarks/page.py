@@ -1,0 +1,188 @@
+"""Shows how large the page of many reports is, how long it takes to make, to open and to filter.
+
+    python benchmarks/page.py
+    python benchmarks/page.py --builds 20 --items 100000
+
+The reports are made up from the shipped cases, under other ids, titles and numbers. Making the page is timed as pytest
+does it: the cases are read already. The times in the browser are Chromium's: from the start of the navigation until the
+search field takes input, and from an input or a click until the frame after it has been drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from conformance.case import Case, parse_cases
+from conformance.outcome import Failure, Outcome
+from conformance.page import page_of
+from conformance.report import (
+    FORMAT,
+    Entry,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    GraphTensor,
+    Header,
+    Report,
+    Run,
+    SavedTensor,
+    Suite,
+    case_record,
+    cited_rules,
+    footer_of,
+)
+from conformance.rule import Rule, load_rules
+from conformance.suite import shipped_cases
+from conformance.target import Build, Device
+
+RELEASES = "1.13.1 2.0.1 2.1.2 2.2.2 2.3.1 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0".split()
+TARGET = "cpu-float32"
+INPUTS = {
+    "search a word": "q.value = 'gradient'; q.dispatchEvent(new Event('input'))",
+    "search two words": "q.value = 'gradient observed'; q.dispatchEvent(new Event('input'))",
+    "clear the search": "q.value = ''; q.dispatchEvent(new Event('input'))",
+    "only what differs": "document.getElementById('differ').click()",
+    "all again": "document.getElementById('differ').click()",
+    "only failures": "document.querySelector('input[value=fail]').click()",
+    "clear": "document.getElementById('clear').click()",
+    "open a topic": "document.querySelector('button.toggle').click()",
+}
+TIMED = """async () => {
+    const q = document.getElementById('q');
+    const begin = performance.now();
+    %s;
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+    return performance.now() - begin;
+}"""
+READY = """() => new Promise((done) => {
+    const look = () => document.getElementById('wait') ? setTimeout(look, 1) : done(performance.now());
+    look();
+})"""
+
+
+def made_up_cases(count: int, chance: random.Random) -> tuple[list[Case], dict[str, Rule]]:
+    """Return `count` cases that are like the shipped ones, and the rules."""
+    directory = shipped_cases()
+    rules = load_rules(directory / "rules.yaml", "rules.yaml")
+    files = [path for path in sorted(directory.glob("*.yaml")) if path.name != "rules.yaml"]
+    shipped = [case for path in files for case in parse_cases(path.read_text(encoding="utf-8"), path.name, rules)]
+    cases = []
+    for number in range(count):
+        case = shipped[number % len(shipped)]
+        again = number // len(shipped)
+        name = f"{case.id}-{again}"
+        cases.append(
+            dataclasses.replace(
+                case, id=name, file=f"cases/{again % 50}-{case.file}", topic=f"{case.topic} {again % 5}",
+                title=f"{case.title}, {chance.random():.5f}", digest=f"{case.digest}-{again}",
+                text=case.text.replace(case.id, name).replace("1.0", f"{chance.random():.5f}"),
+            )
+        )  # fmt: skip
+    return cases, rules
+
+
+def made_up_graph(chance: random.Random) -> Graph:
+    """Return the graph of a chain of a few operations on two leaves."""
+    length = chance.randrange(2, 7)
+    leaf = {"is_leaf": True, "requires_grad": True, "retains_grad": False, "has_grad": True, "accumulates": True}
+    made = {**leaf, "is_leaf": False, "accumulates": False, "retains_grad": True}
+    tensors = [
+        GraphTensor(name=name, line=5, shape=(2,), node=None, output_nr=0, shares_storage=None, **leaf) for name in "ab"
+    ]
+    nodes = []
+    for at in range(length):
+        edges = [
+            GraphEdge(node=at - 1, tensor=None) if at else GraphEdge(node=None, tensor=0),
+            GraphEdge(node=None, tensor=1),
+        ]
+        name = chance.choice(("MulBackward0", "AddBackward0", "SigmoidBackward0", "DivBackward0"))
+        nodes.append(GraphNode(name=name, next=tuple(edges), saved=(SavedTensor(name="self", tensor=at),)))
+        tensors.append(
+            GraphTensor(name=f"t{at}", line=6 + at, shape=(2,), node=at, output_nr=0, shares_storage=None, **made)
+        )
+    return Graph(target=TARGET, tensors=tuple(tensors), nodes=tuple(nodes))
+
+
+def made_up_report(number: int, cases: list[Case], rules: dict[str, Rule], chance: random.Random) -> Report:
+    """Return the report of a build on which three cases in a hundred fail, each in its own way."""
+    outcomes = []
+    for case in cases:
+        drawn = chance.random()
+        line = case.steps[-1]["line"]
+        failure = Failure(line=line, path="a.grad", expected="[1.0, 2.0]", observed=f"[{chance.random():.5f}, 2.0]")
+        if drawn < 0.03:
+            outcome = Outcome(case=case.id, target=TARGET, status="fail", step=3, line=line, failures=(failure,))
+        elif drawn < 0.1 and number < 9:
+            reason = f"needs torch >=2.{chance.randrange(1, 9)} for func.vmap"
+            outcome = Outcome(case=case.id, target=TARGET, status="unsupported", reason=reason)
+        else:
+            outcome = Outcome(case=case.id, target=TARGET, status="pass", seconds=chance.random() / 1000)
+        outcomes.append(outcome)
+    device = Device(type="cpu", name="x86_64", count=1, driver=None, absent=None, unknown=False)
+    build = Build(
+        torch=f"{RELEASES[number % len(RELEASES)]}+cpu", git=f"{number:040x}", debug=False, cuda=None, hip=None,
+        config="PyTorch built with: GCC 13.3", path="site-packages/torch", python=f"3.1{number // len(RELEASES)}.2",
+        implementation="CPython", executable="python", system="linux-x86_64", platform="Linux-6.1", devices=(device,),
+    )  # fmt: skip
+    header = Header(
+        suite=Suite(version="0.1.0", commit=None, cases="0" * 16), build=build,
+        run=Run(started="2026-01-01T00:00:00+00:00", arguments=()),
+    )  # fmt: skip
+    return Report(
+        format=FORMAT, header=header, rules=cited_rules(rules, cases), outcomes=tuple(outcomes),
+        cases=tuple(case_record(case, rules) for case in cases),
+        plan=tuple(Entry(case=case.id, target=TARGET) for case in cases),
+        graphs={case.id: made_up_graph(chance) for case in cases},
+        footer=footer_of(outcomes, 1, "2026-01-01T00:00:09+00:00"),
+    )  # fmt: skip
+
+
+def browse(path: Path, times: int) -> None:
+    """Open the page and work with it, and print how long each thing takes: median and longest."""
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        taken: dict[str, list[float]] = {"open": [], **{name: [] for name in INPUTS}}
+        for _ in range(times):
+            page = browser.new_page(viewport={"width": 1300, "height": 900})
+            page.goto(path.as_uri(), wait_until="commit")
+            taken["open"].append(page.evaluate(READY))
+            for name, work in INPUTS.items():
+                taken[name].append(page.evaluate(TIMED % work))
+            page.close()
+        browser.close()
+    for name, values in taken.items():
+        print(f"{name:20} {statistics.median(values):7.0f} ms  {max(values):7.0f} ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--builds", type=int, default=20, help="how many builds")
+    parser.add_argument("--items", type=int, default=10_000, help="how many outcomes each of them has")
+    parser.add_argument("--times", type=int, default=5, help="how often the page is opened")
+    options = parser.parse_args()
+    chance = random.Random(0)  # noqa: S311 - the same numbers each time is what is wanted
+    cases, rules = made_up_cases(options.items, chance)
+    reports = [made_up_report(number, cases, rules, chance) for number in range(options.builds)]
+    for several in (reports[:1], reports):
+        begin = time.perf_counter()
+        page = page_of(several, parsed=cases)
+        seconds = time.perf_counter() - begin
+        print(f"{len(several):3} builds × {options.items}: made in {seconds:.2f} s, {len(page) / 2**20:.1f} MiB")
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "index.html"
+        path.write_text(page, encoding="utf-8")
+        browse(path, options.times)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What the page of one case shows: its text, its steps, its graph and what each build made of it. Plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance import picture
+from conformance.case import Case
+from conformance.matrix import Matrix, holds
+from conformance.report import CaseRecord, Graph
+from conformance.script import script_of
+
+
+def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None) -> dict[str, Any]:
+    """Return the details of a case; without `parsed`, which a case that isn't valid lacks, there is no script."""
+    script = script_of(parsed) if parsed is not None else None
+    graph, origin = graph_of(matrix, record)
+    drawing = picture.drawing_of(graph) if graph is not None else None
+    outcomes, places = outcomes_of(matrix, record)
+    return {
+        "why": record.why,
+        "source": record.source,
+        "yaml": record.yaml,
+        "left_out": left_out(matrix, record, parsed),
+        "script": None if script is None else [script.parts, script.body],
+        "graph": None
+        if drawing is None
+        else {**drawing, "build": origin, "target": graph.target if graph is not None else ""},
+        "outcomes": outcomes,
+        "places": places,
+    }
+
+
+def left_out(matrix: Matrix, record: CaseRecord, parsed: Case | None) -> list[tuple[int, list[int]]]:
+    """Return the lines of steps that a condition leaves out, counted from 0 in the text, and the builds that do so."""
+    result = []
+    for step in parsed.steps if parsed is not None else ():
+        if "torch" in step:
+            without = [i for i, report in enumerate(matrix.reports) if not holds(step["torch"], report.build)]
+            if without:
+                result.append((step["line"] - record.line, without))
+    return result
+
+
+def graph_of(matrix: Matrix, record: CaseRecord) -> tuple[Graph | None, int]:
+    """Return the graph of a case as the newest build saw it that ran this edition of it, and that build."""
+    for index in range(len(matrix.reports) - 1, -1, -1):
+        report = matrix.reports[index]
+        graph = report.graphs.get(record.id)
+        if graph is not None and matrix.digests[index].get(record.id) == record.digest:
+            return graph, index
+    return None, -1
+
+
+def outcomes_of(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+    """Return the different outcomes of a case that say more than their status, and where each came about."""
+    different: dict[str, int] = {}
+    shown: list[dict[str, Any]] = []
+    places: list[list[Any]] = []
+    for number, column in enumerate(matrix.columns):
+        for dtype, target in column.targets.items():
+            outcome = matrix.outcomes[column.report].get((record.id, target))
+            if outcome is None or outcome.status == "pass":
+                continue
+            said = {key: value for key, value in outcome.record().items() if key not in ("case", "target", "seconds")}
+            place = different.setdefault(repr(said), len(shown))
+            if place == len(shown):
+                shown.append(said)
+            places.append([number, dtype, place])
+    return shown, places

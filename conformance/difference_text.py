@@ -1,0 +1,78 @@
+"""Words the difference between two reports, for a terminal and in Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.difference import GATES, KINDS, MEANINGS, Change, Difference, notes_of
+from conformance.markdown import render
+from conformance.report import Report
+from conformance.visible import line_of
+from conformance.wording import LONG, build_name, count_words, cut, outcome_line
+
+ORDER = (*KINDS, "unchanged")
+TOLD = ("regressed", "changed-failure", "newly-known", "fixed")  # kinds that say something of torch: rules are quoted
+LONGEST = 2000  # characters of a line; a report can name a thousand targets
+MENTIONED = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
+
+
+def text_of(difference: Difference) -> str:
+    """Return the difference for a terminal: the builds, what to beware of, counts, then each change."""
+    counts = dict[str, int](difference.counts.items(), unchanged=difference.unchanged)
+    lines = [f"old: {side(difference.old)}", f"new: {side(difference.new)}"]
+    lines += [f"warning: {note}" for note in notes_of(difference)]
+    lines += ["", f"{verdict(difference)}: {count_words(counts, ORDER) or 'no cases'}"]
+    for kind, changes in difference.by_kind.items():
+        lines += ["", f"{kind.replace('-', ' ')}: {MEANINGS[kind]}"]
+        for change in changes:
+            told = shown(difference, change)
+            cites = f"  ({told['cites']})" if told["cites"] else ""
+            lines += [f"  {told['case']} [{told['target']}]  {told['statuses']}  {told['place']}{cites}"]
+            lines += [f"      {when}: {text}" for when, text in told["accounts"]]
+            lines += [f"      rule {rule['id']} ({rule['level']}): {rule['text']}" for rule in told["rules"]]
+    return "".join(f"{line_of(line, LONGEST)}\n" for line in lines)
+
+
+def markdown_of(difference: Difference) -> str:
+    """Return the difference as Markdown, for a comment or a job's page."""
+    groups = {kind: [shown(difference, change) for change in changes] for kind, changes in difference.by_kind.items()}
+    context = {
+        "verdict": verdict(difference), "old": side(difference.old), "new": side(difference.new),
+        "notes": notes_of(difference), "counts": difference.counts, "unchanged": difference.unchanged,
+        "meanings": MEANINGS, "groups": groups, "folded": MENTIONED,
+    }  # fmt: skip
+    return render("difference.md", context)
+
+
+def verdict(difference: Difference) -> str:
+    worse = [kind.replace("-", " ") for kind in difference.counts if kind in GATES]
+    return f"worse ({', '.join(worse)})" if worse else "nothing got worse"
+
+
+def side(report: Report) -> str:
+    counts = report.counts()
+    told = "; ".join(f"{target} {count_words(counted)}" for target, counted in counts.items())
+    return f"{build_name(report.build)}: {told or 'no cases'}"
+
+
+def shown(difference: Difference, change: Change) -> dict[str, Any]:
+    """Return what there is to tell of a change, in words."""
+    rules = difference.rules_of(change) if change.kind in TOLD else []
+    cites = "" if change.kind in TOLD else ", ".join(change.case.rules)
+    latest = change.new or change.old
+    return {
+        "case": change.case.id,
+        "target": change.target,
+        "statuses": " → ".join(outcome.status if outcome else "absent" for outcome in (change.old, change.new)),
+        "place": f"{change.case.file}:{latest.line if latest and latest.line else change.case.line}",
+        "accounts": [] if change.kind in MENTIONED else accounts(change),
+        "cites": cites,
+        "rules": [{"id": rule.id, "level": rule.level, "text": cut(rule.text, LONG)} for rule in rules],
+    }
+
+
+def accounts(change: Change) -> list[tuple[str, str]]:
+    """Return what each of the two outcomes has to say for itself, one line each."""
+    old = outcome_line(change.old) if change.old else ""
+    new = outcome_line(change.new) if change.new else "this target is not planned any more"
+    return [(when, text) for when, text in (("was", old), ("now", new)) if text]

@@ -1,0 +1,96 @@
+"""The compatibility report as one HTML page that needs nothing but itself.
+
+The page holds an index, which it unpacks when it is opened, and the details of the cases in parts, which it unpacks
+when somebody looks at one of them. Each is deflated JSON in base64: small, and nothing in it can be taken for markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from conformance import __version__
+from conformance.case import Case
+from conformance.details import details_of
+from conformance.difference import MEANINGS
+from conformance.matrix import Matrix, index_of, matrix_of
+from conformance.outcome import STATUSES
+from conformance.report import Report, encoded, now
+from conformance.script import SNIPPETS, case_of
+from conformance.visible import visible
+
+TEMPLATES = Path(__file__).parent / "templates" / "page"
+SCRIPTS = "dom view data find matrix form changes graph case build main".split()
+CHUNK = 64  # cases in a part
+LEVEL = 4  # of deflating: more takes longer, and hardly makes it smaller
+
+
+def page_of(
+    reports: Sequence[Report], skipped: Sequence[str] = (), parsed: Iterable[Case] = (), own: Report | None = None
+) -> str:
+    """Return the page of `reports`.
+
+    `skipped` says of reports that aren't in it why they aren't; `parsed` holds cases that somebody has read already;
+    `own` is the one of the reports that belongs to the run that has just ended, if any does.
+    """
+    matrix = matrix_of(reports)
+    known = parsed_cases(matrix, parsed)
+    index = {**index_of(matrix, known, own), "kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
+    parts = [packed(index)]
+    for at in range(0, len(matrix.cases), CHUNK):
+        records = matrix.cases[at : at + CHUNK]
+        parts.append(packed([details_of(matrix, record, known.get(record.digest)) for record in records]))
+    style, script = assets()
+    return environment().get_template("page.html.j2").render(
+        version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,
+        skipped=skipped, parts=parts,
+        style=style, script=script, style_digest=digest_of(style), script_digest=digest_of(script),
+    )  # fmt: skip
+
+
+def parsed_cases(matrix: Matrix, parsed: Iterable[Case]) -> Mapping[str, Case]:
+    """Return the cases of the matrix by digest, read from their text where nobody has read them yet."""
+    known = {case.digest: case for case in parsed}
+    for record in matrix.cases:
+        if record.digest not in known:
+            case = case_of(record, matrix.rules)
+            if case is not None:
+                known[record.digest] = case
+    return known
+
+
+def packed(value: Any) -> str:
+    """Return `value` as deflated JSON in base64."""
+    return base64.b64encode(zlib.compress(encoded(value).encode(), LEVEL)).decode("ascii")
+
+
+def digest_of(text: str) -> str:
+    """Return the digest by which the page's policy knows a script or style of its own from any other."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+@cache
+def environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True
+    )
+
+
+def shown(value: Any) -> Any:
+    return visible(value) if type(value) is str else value
+
+
+@cache
+def assets() -> tuple[Markup, Markup]:
+    """Return the page's style and script, which are its own and no text of somebody else's."""
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    script = '"use strict";\n' + "\n".join((TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    return Markup(style), Markup(script)  # noqa: S704 - files of this package

@@ -1,0 +1,273 @@
+// The page of one case: what it checks and why, its steps, what each build made of it, and how to see it for oneself.
+
+/** @typedef {{columns: number[], dtype: string, outcome: Outcome | null, status: string}} Group */
+
+/**
+ * Return the page of a case.
+ * @param {Model} model
+ * @param {View} view
+ * @param {Case} item
+ * @param {Details} details
+ */
+function caseSheet(model, view, item, details) {
+  const groups = groupsOf(model, item, details);
+  const red = groups.filter((group) => group.outcome && (RED.has(group.status) || group.status === "known"));
+  return [
+    h("h1", { tabindex: "-1" }, item.title),
+    h("p", { class: "meta" }, h("code", {}, item.id), ` ${item.level} · ${model.index.topics[item.topic]} · ${item.file}:${item.line}`),
+    h("p", { class: "why" }, details.why),
+    rulesOf(model, view, item),
+    h("h2", {}, "Outcomes"), ...rangesOf(model, item), outcomeTable(model, view, item, details),
+    ...red.map((group) => failureOf(model, item, group)),
+    ...knownIssues(groups),
+    h("h2", {}, "Steps"), stepTable(model, item, details, groups),
+    h("h2", {}, "The graph that it builds"), ...graphSection(model, details),
+    h("h2", {}, "See for yourself"), ...runSection(model, item, details),
+    h("h2", {}, "The case as it is written"), h("pre", { class: "code", tabindex: "0" }, dedented(details.yaml.split("\n"))),
+    details.source.length > 0 && h("p", { class: "hint" }, `From ${details.source.join(", ")}.`),
+  ];
+}
+
+/**
+ * @param {Model} model
+ * @param {View} view
+ * @param {Case} item
+ */
+function rulesOf(model, view, item) {
+  const entries = item.rules.map((rule) => {
+    const [id, text, level, link, , since] = model.index.rules[rule];
+    return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
+      ` ${level}, since ${since} · `, outward(link, "PyTorch says")));
+  });
+  return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries);
+}
+
+/**
+ * Return the outcomes of a case, those together that are the same.
+ * @param {Model} model
+ * @param {Case} item
+ * @param {Details} details
+ * @returns {Group[]}
+ */
+function groupsOf(model, item, details) {
+  const places = new Map(details.places.map(([column, dtype, place]) => [`${column}/${dtype}`, place]));
+  /** @type {Map<string, Group>} */
+  const groups = new Map();
+  for (const column of model.columns) {
+    model.index.dtypes.forEach((name, dtype) => {
+      const status = statusOf(model, column.tracks[dtype], item.number);
+      if (!status) return;
+      const place = places.get(`${column.number}/${name}`);
+      const without = details.left_out.filter(([, builds]) => builds.includes(model.index.builds.indexOf(column.build)));
+      const key = [status, place, editionOf(model, item.number, column.number), without.map(([line]) => line)].join("/");
+      const group = groups.get(key);
+      if (group) group.columns.push(column.number);
+      else groups.set(key, { columns: [column.number], dtype: name, outcome: place === undefined ? null : details.outcomes[place], status });
+    });
+  }
+  return [...groups.values()];
+}
+
+/**
+ * Return which releases a case holds on, as ranges over the builds of this report.
+ * @param {Model} model
+ * @param {Case} item
+ */
+function rangesOf(model, item) {
+  /** @type {Child[]} */
+  const lines = [];
+  for (const device of new Set(model.columns.map((column) => column.device))) {
+    model.index.dtypes.forEach((dtype, number) => {
+      /** @type {[string, string, string][]} */
+      const ranges = [];
+      for (const column of model.columns.filter((other) => other.device === device)) {
+        const status = statusOf(model, column.tracks[number], item.number);
+        const last = ranges[ranges.length - 1];
+        if (!status || status === "not-run") continue;
+        if (last && last[0] === status) last[2] = column.build.release;
+        else ranges.push([status, column.build.release, column.build.release]);
+      }
+      const said = ranges.map(([status, first, last]) => `${status} on ${first === last ? first : `${first} to ${last}`}`);
+      if (said.length) lines.push(h("p", { class: "ranges" }, h("strong", {}, `${device}, ${dtype}: `), said.join("; ")));
+    });
+  }
+  return lines;
+}
+
+/**
+ * @param {Model} model
+ * @param {View} view
+ * @param {Case} item
+ * @param {Details} details
+ */
+function outcomeTable(model, view, item, details) {
+  const places = new Map(details.places.map(([column, dtype, place]) => [`${column}/${dtype}`, place]));
+  const rows = model.columns.flatMap((column) => model.index.dtypes.flatMap((dtype, number) => {
+    const status = statusOf(model, column.tracks[number], item.number);
+    if (!status) return [];
+    const outcome = details.outcomes[places.get(`${column.number}/${dtype}`) ?? -1];
+    const message = column.tracks[number]?.message[item.number] ?? -1;
+    const notes = [message >= 0 && model.index.messages[message], heldBy(model, item.number, column) && `expected of torch ${heldBy(model, item.number, column)}`,
+      editionOf(model, item.number, column.number) > 0 && "this build ran another edition of the case", outcome?.line && `line ${outcome.line}`];
+    return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.facts.torch}`), ` ${column.build.label.join(" ")}`),
+      h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, sign(status), ` ${status}`), h("td", { class: "said" }, notes.filter(Boolean).join("; ")))];
+  }));
+  const head = ["Build", "Device", "Dtype", "Outcome", "What is said"].map((name) => h("th", { scope: "col" }, name));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Outcomes" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
+}
+
+/**
+ * Name the columns of a group.
+ * @param {Model} model
+ * @param {Group} group
+ */
+function namesOf(model, group) {
+  const planned = group.columns.length;
+  if (planned === model.columns.length && planned > 1) return "all builds";
+  return group.columns.map((number) => `${model.columns[number].build.facts.torch} ${shortName(model.columns[number])}`).join(", ");
+}
+
+/**
+ * @param {Model} model
+ * @param {Case} item
+ * @param {Group} group
+ */
+function failureOf(model, item, group) {
+  const outcome = /** @type {Outcome} */ (group.outcome);
+  const rows = (outcome.failures || []).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
+    h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
+  const head = ["What", "Line", "Expected", "Observed"].map((name) => h("th", { scope: "col" }, name));
+  return h("section", { class: "failure" },
+    h("h3", {}, sign(group.status), ` ${group.status}: ${MEANINGS[group.status][1]}`), h("p", {}, namesOf(model, group)),
+    rows.length > 0 && h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Expected and observed" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows))),
+    Boolean(outcome.reason) && h("p", {}, outcome.reason),
+    ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called in ${item.file}:${line}, ${name}`)),
+    Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The last that the worker wrote"), h("pre", { tabindex: "0" }, outcome.stderr)));
+}
+
+/**
+ * @param {Group[]} groups
+ */
+function knownIssues(groups) {
+  const known = groups.filter((group) => ["known", "fixed"].includes(group.status) && group.outcome?.reason);
+  if (known.length === 0) return [];
+  const entries = known.map((group) => {
+    const reason = group.outcome?.reason || "";
+    const address = /https?:\/\/\S+/.exec(reason);
+    return h("li", {}, sign(group.status), ` ${reason} `, address && outward(address[0], "upstream"));
+  });
+  return [h("h2", {}, "Known issues"), h("ul", {}, ...entries)];
+}
+
+/**
+ * Return at which lines of a case's text, counted from 0, its steps begin.
+ * @param {string[]} lines
+ */
+function stepLines(lines) {
+  const first = lines.findIndex((line) => line.trim() === "steps:");
+  const entry = lines.findIndex((line, number) => number > first && line.trimStart().startsWith("- "));
+  if (first < 0 || entry < 0) return [];
+  const dash = lines[entry].slice(0, lines[entry].indexOf("- ") + 2);
+  return lines.flatMap((line, number) => (number >= entry && line.startsWith(dash) ? [number] : []));
+}
+
+/**
+ * Return the steps with what each group of builds made of them; the first that diverged ends the run of a case.
+ * @param {Model} model
+ * @param {Case} item
+ * @param {Details} details
+ * @param {Group[]} groups
+ */
+function stepTable(model, item, details, groups) {
+  const lines = details.yaml.replace(/\n$/, "").split("\n");
+  const starts = stepLines(lines);
+  const stepAt = (/** @type {number} */ line) => starts.filter((start) => start <= line).length - 1;
+  const ran = groups.filter((group) => !["not-run", "unsupported"].includes(group.status) || group.outcome?.line);
+  const failedAt = ran.map(({ outcome }) => {
+    if (outcome?.line === undefined) return outcome ? -1 : starts.length;
+    return stepAt(outcome.line - item.line) < 0 ? starts.length : stepAt(outcome.line - item.line);
+  });
+  const leftOut = new Map(details.left_out.map(([line, builds]) => [stepAt(line), builds]));
+  const rows = starts.map((start, number) => {
+    const text = lines.slice(start, starts[number + 1] ?? lines.length);
+    const cells = ran.map((group, at) => {
+      const build = model.index.builds.indexOf(model.columns[group.columns[0]].build);
+      if (leftOut.get(number)?.includes(build)) return h("td", { class: "skipped" }, "not for this torch");
+      return stepCell(group, failedAt[at], number);
+    });
+    return h("tr", {}, h("th", { scope: "row" }, String(item.line + start)), h("td", { class: "code" }, h("pre", {}, dedented(text))), ...cells);
+  });
+  const head = [h("th", { scope: "col" }, "Line"), h("th", { scope: "col" }, "Step"), ...ran.map((group) => h("th", { scope: "col" }, namesOf(model, group)))];
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Steps" },
+    h("table", { class: "steps" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
+}
+
+/**
+ * @param {Group} group
+ * @param {number} failedAt
+ * @param {number} number
+ */
+function stepCell(group, failedAt, number) {
+  if (failedAt < 0) return h("td", { class: "skipped" }, `unknown: ${group.status}`);
+  if (number > failedAt) return h("td", { class: "skipped" }, "not reached");
+  if (number < failedAt) return h("td", { class: "held" }, sign("pass", "as expected"), " as expected");
+  const failures = (group.outcome?.failures || []).map((failure) => h("li", {}, `${failure.path || "step"}: `,
+    h("span", { class: "hint" }, "expected "), h("code", {}, failure.expected), h("span", { class: "hint" }, ", observed "), h("code", {}, failure.observed)));
+  return h("td", { class: "diverged" }, sign(group.status), ` ${group.status} here`, h("ul", {}, ...failures), group.outcome?.reason || "");
+}
+
+/**
+ * Return lines of YAML without the indentation that they share.
+ * @param {string[]} lines
+ */
+function dedented(lines) {
+  const depth = Math.min(...lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
+  return lines.map((line) => line.slice(depth)).join("\n").trimEnd();
+}
+
+/**
+ * @param {Model} model
+ * @param {Details} details
+ */
+function graphSection(model, details) {
+  const drawing = details.graph;
+  if (!drawing) return [h("p", { class: "hint" }, "No graph was recorded: the case builds none, or no run has looked at it.")];
+  const build = model.index.builds[drawing.build];
+  return [
+    graphOf(drawing),
+    h("p", { class: "hint" }, `As torch ${build.facts.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory.`,
+      drawing.cut ? " There is more than is drawn." : ""),
+  ];
+}
+
+/**
+ * @param {Model} model
+ * @param {Case} item
+ * @param {Details} details
+ */
+function runSection(model, item, details) {
+  const column = model.columns.find((other) => other.tracks.some((track) => (track?.marks[item.number] || " ") !== " ")) || model.columns[0];
+  const dtype = column.tracks.findIndex((track) => (track?.marks[item.number] || " ") !== " ");
+  const command = `pytest ${quoted(`${item.file}::${item.id}[${column.device}-${model.index.dtypes[dtype]}]`)}`;
+  const parts = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, command), copyButton("the command", command)];
+  if (!details.script) return [...parts, h("p", { class: "hint" }, "There is no stand-alone script: the case's text is not a valid case.")];
+  const text = scriptText(model, details.script);
+  return [...parts, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
+    copyButton("the script", text), h("pre", { class: "code script", tabindex: "0" }, text)];
+}
+
+/**
+ * @param {Model} model
+ * @param {[string[], string]} script
+ */
+function scriptText(model, [parts, body]) {
+  return parts.map((name) => model.index.snippets[name]).join("") + body;
+}
+
+/**
+ * Return text as a shell takes it for one word.
+ * @param {string} text
+ */
+function quoted(text) {
+  return `'${visible(text).replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,126 @@
+// Unpacks what the page holds, and gives it the shape in which the rest of the page asks for it.
+
+/** @typedef {{marks: string, notes: number[]}} Cells */
+/** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
+/** @typedef {{type: string, name: string, count: number, driver: string | null, absent: string | null}} Device */
+/** @typedef {{torch: string, git: string, debug: boolean, cuda: string | null, hip: string | null, config: string, path: string, python: string, implementation: string, executable: string, system: string, platform: string, devices: Device[]}} Facts */
+/** @typedef {{id: string, release: string, label: string[], facts: Facts, suite: {version: string, commit: string | null, cases: string}, run: {started: string, arguments: string[]}, own: boolean, footer: {finished: string, exit_status: number} | null, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
+/** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
+/** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
+/** @typedef {{statuses: string[], marks: string, builds: Build[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], editions: Record<string, Record<string, number>>, variants: Record<string, [string[], string[]]>, kinds: [string, string][], chunk: number, snippets: Record<string, string>}} Index */
+
+/** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, words: Int32Array}} Track one dtype of a column, by case */
+/** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
+/** @typedef {{number: number, id: string, title: string, topic: number, level: string, rules: number[], file: string, line: number}} Case */
+/** @typedef {{rule: number, cases: number[]}} Branch */
+/** @typedef {{index: Index, columns: Column[], cases: Case[], byId: Map<string, Case>, tree: Branch[][], topicCases: number[][]}} Model */
+
+/** @typedef {{line: number, path: string, expected: string, observed: string}} Failure */
+/** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], traceback?: [number, string][], reason?: string, stderr?: string}} Outcome */
+/** @typedef {{size: [number, number], boxes: [string, string[], number, number, number, number][], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
+/** @typedef {{why: string, source: string[], yaml: string, left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][]}} Details */
+
+/**
+ * Unpack a part: base64 of deflated JSON.
+ * @param {number} number
+ * @returns {Promise<any>}
+ */
+async function unpack(number) {
+  const packed = find(`part-${number}`).textContent || "";
+  const bytes = Uint8Array.from(atob(packed.trim()), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/**
+ * @param {Index} index
+ * @returns {Model}
+ */
+function modelOf(index) {
+  // What addresses are made of is spelled out here already, so that an address leads back to it.
+  for (const build of index.builds) build.id = visible(build.id);
+  index.topics = index.topics.map(visible);
+  const cases = index.cases.map(([id, title, topic, observed, rules, file, line], number) => ({
+    number, id: visible(id), title, topic, level: observed ? "observed" : "documented", rules, file: index.files[file], line,
+  }));
+  const columns = index.columns.map((packed, number) => {
+    const build = index.builds[packed.build];
+    const tracks = index.dtypes.map((_, dtype) => {
+      const cells = packed.cells[dtype];
+      return cells === undefined ? null : trackOf(cells);
+    });
+    const device = visible(packed.device);
+    return { number, id: `${build.id}/${device}`, build, device, tracks };
+  });
+  /** @type {Map<number, number[]>[]} */
+  const byRule = index.topics.map(() => new Map());
+  /** @type {number[][]} */
+  const topicCases = index.topics.map(() => []);
+  for (const item of cases) {
+    topicCases[item.topic].push(item.number);
+    for (const rule of item.rules) {
+      const listed = byRule[item.topic].get(rule);
+      if (listed) listed.push(item.number);
+      else byRule[item.topic].set(rule, [item.number]);
+    }
+  }
+  const tree = byRule.map((rules) => Array.from(rules, ([rule, listed]) => ({ rule, cases: listed })));
+  return { index, columns, cases, byId: new Map(cases.map((item) => [item.id, item])), tree, topicCases };
+}
+
+/**
+ * @param {Cells} cells
+ * @returns {Track}
+ */
+function trackOf(cells) {
+  const message = new Int32Array(cells.marks.length).fill(-1);
+  const fingerprint = new Int32Array(cells.marks.length).fill(-1);
+  const words = new Int32Array(cells.marks.length).fill(-1);
+  for (let at = 0; at < cells.notes.length; at += 4) {
+    message[cells.notes[at]] = cells.notes[at + 1];
+    fingerprint[cells.notes[at]] = cells.notes[at + 2];
+    words[cells.notes[at]] = cells.notes[at + 3];
+  }
+  return { marks: cells.marks, message, fingerprint, words };
+}
+
+/** @type {Map<number, Promise<Details[]>>} */
+const opened = new Map();
+
+/**
+ * Return the details of a case, which lie in a part with those of its neighbours.
+ * @param {Model} model
+ * @param {Case} item
+ * @returns {Promise<Details>}
+ */
+async function detailsOf(model, item) {
+  const part = 1 + Math.floor(item.number / model.index.chunk);
+  let details = opened.get(part);
+  if (!details) {
+    details = unpack(part);
+    opened.set(part, details);
+  }
+  return (await details)[item.number % model.index.chunk];
+}
+
+/**
+ * Return the edition of a case that a build ran; 0 is the one that is shown.
+ * @param {Model} model
+ * @param {number} item
+ * @param {number} column
+ */
+function editionOf(model, item, column) {
+  const editions = model.index.editions[item];
+  return (editions && editions[model.index.columns[column].build]) || 0;
+}
+
+/**
+ * Return which of a case's conditions on torch hold for a column, as text of 0 and 1.
+ * @param {Model} model
+ * @param {number} item
+ * @param {number} column
+ */
+function variantOf(model, item, column) {
+  const variants = model.index.variants[item];
+  return variants ? variants[1][model.index.columns[column].build] : "";
+}

@@ -1,0 +1,117 @@
+// Makes elements. All text that the page shows goes through here, and none of it is ever taken for markup.
+
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Cs}/gu;
+
+const PLAIN = /^[\n\t -~]*$/;
+
+/**
+ * Return text with what can't be seen, or moves what stands beside it, spelled out.
+ * @param {string} text
+ */
+function visible(text) {
+  if (PLAIN.test(text)) return text;
+  return text.replace(UNSEEN, (character) => {
+    const code = (character.codePointAt(0) || 0).toString(16).toUpperCase().padStart(4, "0");
+    return `⟨U+${code}⟩`;
+  });
+}
+
+/** @typedef {Node | string | null | undefined | false} Child */
+
+/**
+ * Return a new element; a property that is a function listens to the event of that name.
+ * @param {string} tag
+ * @param {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} [properties]
+ * @param {...Child} children
+ * @returns {HTMLElement}
+ */
+function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  fill(element, properties, children);
+  return element;
+}
+
+/**
+ * Return a new element of a drawing.
+ * @param {string} tag
+ * @param {Record<string, string | number>} properties
+ * @param {...Child} children
+ */
+function svg(tag, properties, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  fill(element, properties, children);
+  return element;
+}
+
+/**
+ * @param {Element} element
+ * @param {Record<string, any>} properties
+ * @param {Child[]} children
+ */
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : visible(String(value)));
+    }
+  }
+  for (const child of children) {
+    if (typeof child === "string") element.append(visible(child));
+    else if (child) element.append(child);
+  }
+}
+
+/**
+ * Return the element with an id that the page is known to have.
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+function find(id) {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`no element ${id}`);
+  return element;
+}
+
+/**
+ * Return a link to another site, or plain text where the address is of a kind that a page must not follow.
+ * @param {string} address
+ * @param {string} text
+ */
+function outward(address, text) {
+  if (!/^https?:\/\/[^\s]+$/i.test(address)) return h("span", {}, `${text}: ${address}`);
+  return h("a", { href: address, rel: "noopener noreferrer", target: "_blank" }, text);
+}
+
+/**
+ * Return a button that copies text, and says so.
+ * @param {string} what
+ * @param {string} text
+ */
+function copyButton(what, text) {
+  const label = `Copy ${what}`;
+  const button = h("button", { type: "button", class: "copy", click: copy }, label);
+  async function copy() {
+    button.textContent = (await copied(text)) ? "Copied" : "Could not copy; select the text instead";
+    setTimeout(() => { button.textContent = label; }, 2000);
+  }
+  return button;
+}
+
+/**
+ * Copy text; a page that was opened from a file may not have the newer way of doing it.
+ * @param {string} text
+ */
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}

@@ -1,0 +1,99 @@
+// The form above the matrix: what can be chosen, and what two columns can be compared.
+
+/**
+ * Fill the form with what this report lets one choose; done once.
+ * @param {Model} model
+ */
+function makeForm(model) {
+  const devices = [...new Set(model.columns.map((column) => column.device))];
+  const used = model.index.statuses.filter((status, number) =>
+    model.columns.some((column) => column.tracks.some((track) => track?.marks.includes(model.index.marks[number]))));
+  find("statuses").append(...used.map((status) =>
+    h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: status, change: chosen }), sign(status), status)));
+  find("choices").append(
+    choice("Build", "build", model.index.builds.map((build) => [build.id, `${build.facts.torch} ${build.label.join(" ")}`])),
+    choice("Device", "device", devices.map((device) => [device, device])),
+    choice("Dtype", "dtype", model.index.dtypes.map((dtype) => [dtype, dtype])),
+    choice("Topic", "topic", model.index.topics.map((topic) => [topic, topic])),
+    choice("Level", "level", [["documented", "documented"], ["observed", "observed"]]),
+  );
+  if (model.columns.length > 1) find("compare").append(...comparison(model));
+  find("q").addEventListener("input", (event) => change({ q: /** @type {HTMLInputElement} */ (event.target).value, flip: [] }));
+  find("differ").addEventListener("change", (event) => change({ differ: /** @type {HTMLInputElement} */ (event.target).checked, flip: [] }));
+  find("wrong").addEventListener("click", () => change({ status: used.filter((status) => RED.has(status) || status === "known"), flip: [] }));
+  find("clear").addEventListener("click", () => change(viewOf("")));
+  find("find").addEventListener("submit", (event) => event.preventDefault());
+  if (!used.some((status) => RED.has(status) || status === "known")) find("wrong").setAttribute("disabled", "");
+}
+
+/**
+ * Return a folded list of boxes to tick.
+ * @param {string} title
+ * @param {"build" | "device" | "dtype" | "topic" | "level"} name
+ * @param {[string, string][]} options
+ */
+function choice(title, name, options) {
+  const boxes = options.map(([value, label]) =>
+    h("label", {}, h("input", { type: "checkbox", name, value, change: chosen }), label));
+  return h("details", { class: "choice", "data-name": name, hidden: options.length < 2 }, h("summary", {}, title, h("span", { class: "chosen" })),
+    h("div", { class: "options", role: "group", "aria-label": title }, ...boxes));
+}
+
+/** Take over which boxes are ticked. */
+function chosen() {
+  /** @type {Partial<View>} */
+  const taken = {};
+  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) taken[name] = ticked(name);
+  change({ ...taken, flip: [] });
+}
+
+/**
+ * @param {string} name
+ */
+function ticked(name) {
+  return boxes(name).filter((box) => box.checked).map((box) => box.value);
+}
+
+/**
+ * @param {string} name
+ * @returns {HTMLInputElement[]}
+ */
+function boxes(name) {
+  return [...document.querySelectorAll("#find input[type=checkbox]")].map((box) => /** @type {HTMLInputElement} */ (box)).filter((box) => box.name === name);
+}
+
+/**
+ * Return two lists of columns, and a button that leads to what changed between them.
+ * @param {Model} model
+ */
+function comparison(model) {
+  const options = () => model.columns.map((column) => h("option", { value: column.id }, longName(column)));
+  const from = /** @type {HTMLSelectElement} */ (h("select", { id: "from" }, ...options()));
+  const to = /** @type {HTMLSelectElement} */ (h("select", { id: "to" }, ...options()));
+  to.selectedIndex = model.columns.length - 1;
+  from.selectedIndex = Math.max(0, model.columns.length - 2);
+  const button = h("button", { type: "button", id: "changed", click }, "Show what changed");
+  function click() {
+    go({ page: "changes", id: "", from: from.value, to: to.value });
+  }
+  return [h("label", {}, "From ", from), h("label", {}, "to ", to), button];
+}
+
+/**
+ * Show in the form what a view asks for.
+ * @param {View} view
+ */
+function showForm(view) {
+  const q = /** @type {HTMLInputElement} */ (find("q"));
+  if (q.value !== view.q) q.value = view.q;
+  /** @type {HTMLInputElement} */ (find("differ")).checked = view.differ;
+  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) {
+    for (const box of boxes(name)) box.checked = view[name].includes(box.value);
+    const label = document.querySelector(`.choice[data-name=${name}] .chosen`);
+    if (label) label.textContent = view[name].length ? `: ${view[name].length} chosen` : ": all";
+  }
+  for (const name of /** @type {const} */ (["from", "to"])) {
+    const select = /** @type {HTMLSelectElement | null} */ (document.getElementById(name));
+    if (select && view[name]) select.value = view[name];
+  }
+}

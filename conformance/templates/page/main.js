@@ -1,0 +1,140 @@
+// Starts the page: follows the address, draws what it asks for, and listens to the keyboard.
+
+/** @type {Model} */
+let model;
+/** @type {View} */
+let view;
+let waiting = 0;
+
+/**
+ * Change what is asked of the matrix, and draw it; the address follows a moment later.
+ * @param {Partial<View>} part
+ * @param {string} [key] the row that has the focus
+ */
+function change(part, key) {
+  view = { ...view, ...part };
+  drawMatrix();
+  if (key !== undefined) focusRow(key);
+  clearTimeout(waiting);
+  waiting = setTimeout(() => history.replaceState(null, "", fragmentOf(view)), 150);
+}
+
+/**
+ * Go to another page, with a step in the history.
+ * @param {Partial<View>} part
+ */
+function go(part) {
+  location.hash = fragmentOf({ ...view, ...part });
+}
+
+/**
+ * @param {string} key
+ */
+function focusRow(key) {
+  const button = [...document.querySelectorAll("button.toggle")].find((element) => /** @type {HTMLElement} */ (element).dataset.key === visible(key));
+  /** @type {HTMLElement | undefined} */ (button)?.focus();
+}
+
+function drawMatrix() {
+  showForm(view);
+  const found = foundBy(model, view);
+  const rows = rowsOf(model, view, found);
+  const of = found.count === model.cases.length ? "" : ` of ${model.cases.length}`;
+  const columns = `${found.columns.length} column${found.columns.length === 1 ? "" : "s"}`;
+  find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}`;
+  const nothing = h("p", {}, "Nothing fits. ", h("button", { type: "button", click: () => change(viewOf("")) }, "Clear"));
+  find("table").replaceChildren(rows.length && found.columns.length ? tableOf(model, view, found, rows) : nothing);
+}
+
+/** Draw the page that the address asks for. */
+async function route() {
+  const asked = viewOf(location.hash);
+  if (location.hash === "#content") return;
+  const isFirst = view === undefined;
+  view = asked;
+  const sheet = find("sheet");
+  const isMatrix = asked.page === "";
+  /** @type {Child[]} */
+  let content = [];
+  if (isMatrix) drawMatrix();
+  else if (asked.page === "changes") content = changesSheet(model, asked);
+  else if (asked.page === "case") {
+    const item = model.byId.get(asked.id);
+    content = item ? caseSheet(model, asked, item, await detailsOf(model, item)) : missing("case", asked.id, asked);
+  } else {
+    const build = asked.page === "build" && model.index.builds.find((other) => other.id === asked.id);
+    content = build ? buildSheet(model, asked, build) : missing(asked.page, asked.id, asked);
+  }
+  if (view !== asked) return; // somebody went on while the details were unpacked
+  sheet.replaceChildren(...(isMatrix ? [] : [h("p", { class: "back" }, inward(asked, { page: "", id: "", from: "", to: "" }, {}, "← All cases"))]), ...content.filter((child) => child !== false && child !== null && child !== undefined));
+  sheet.hidden = isMatrix;
+  find("matrix").hidden = !isMatrix;
+  const heading = /** @type {HTMLElement | null} */ (document.querySelector(isMatrix ? "#matrix h1" : "#sheet h1"));
+  document.title = isMatrix ? "Autograd conformance" : `${heading?.textContent || ""} · Autograd conformance`;
+  if (!isFirst) {
+    heading?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }
+}
+
+/**
+ * @param {string} what
+ * @param {string} id
+ * @param {View} asked
+ * @returns {Child[]}
+ */
+function missing(what, id, asked) {
+  return [h("h1", { tabindex: "-1" }, "Not in this report"), h("p", {}, `There is no ${what || "page"} `, h("code", {}, id), " here. ", inward(asked, { page: "", id: "" }, {}, "Show all cases"))];
+}
+
+/**
+ * @param {KeyboardEvent} event
+ */
+function onKey(event) {
+  const target = /** @type {HTMLElement} */ (event.target);
+  const typing = target.matches("input, select, textarea");
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key === "/" && !typing && !find("matrix").hidden) {
+    event.preventDefault();
+    find("q").focus();
+  } else if (event.key === "Escape" && view.page !== "") {
+    go({ page: "", id: "", from: "", to: "" });
+  } else if (!typing && target.closest("table.matrix")) {
+    onRowKey(event, target);
+  } else if (event.key === "ArrowDown" && target.id === "q") {
+    event.preventDefault();
+    /** @type {HTMLElement | null} */ (document.querySelector("table.matrix tbody .label"))?.focus();
+  }
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {HTMLElement} target
+ */
+function onRowKey(event, target) {
+  const labels = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("table.matrix tbody .label")]);
+  const at = labels.indexOf(/** @type {HTMLElement} */ (target.closest("tr")?.querySelector(".label")));
+  const open = target.getAttribute("aria-expanded");
+  if (event.key === "ArrowDown") labels[at + 1]?.focus();
+  else if (event.key === "ArrowUp") labels[at - 1]?.focus();
+  else if ((event.key === "ArrowRight" && open === "false") || (event.key === "ArrowLeft" && open === "true")) target.click();
+  else return;
+  event.preventDefault();
+}
+
+async function start() {
+  if (typeof DecompressionStream === "undefined") {
+    find("wait").textContent = "This browser is too old to unpack the report; it needs one from 2023 or newer.";
+    return;
+  }
+  model = modelOf(await unpack(0));
+  makeForm(model);
+  find("legend").append(...model.index.statuses.flatMap((status) => [h("dt", {}, sign(status), ` ${status}`), h("dd", {}, MEANINGS[status][1])]));
+  window.addEventListener("hashchange", route);
+  document.addEventListener("keydown", onKey);
+  await route();
+  find("wait").remove();
+  setTimeout(() => haystackOf(model)); // so that the first search is as quick as the others
+}
+
+start();

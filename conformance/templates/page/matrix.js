@@ -1,0 +1,193 @@
+// Draws the matrix: the form that finds, and the table of what was found.
+
+const CELLS_AT_ONCE = 640; // more come when somebody scrolls to their end, or asks for them
+
+/** @type {Record<string, [string, string]>} */
+const MEANINGS = {
+  pass: ["✓", "all expectations held"],
+  fail: ["✗", "an expectation did not hold, or an expected error did not come"],
+  error: ["!", "a step raised what nothing expects"],
+  crash: ["†", "the worker died"],
+  timeout: ["∞", "the case did not end in time"],
+  known: ["≈", "failed in the way that a known issue describes"],
+  fixed: ["↑", "a known issue that does not fail any more"],
+  unsupported: ["–", "this torch or device lacks the feature, operation or dtype"],
+  "not-run": ["○", "planned, but not run: the device is missing, or the case was deselected or not reached"],
+};
+
+/** @type {Map<string, HTMLElement>} */
+const signs = new Map(); // a matrix has thousands of them, and copying one is quicker than making one
+
+/**
+ * Return the sign of a status, with its name for those who don't see it.
+ * @param {string} status
+ * @param {string} [more]
+ */
+function sign(status, more = "") {
+  let made = signs.get(status);
+  if (!made) {
+    made = h("span", { class: `sign ${status}`, role: "img", "aria-label": status, title: status }, MEANINGS[status][0]);
+    signs.set(status, made);
+  }
+  const copy = /** @type {HTMLElement} */ (made.cloneNode(true));
+  if (more) {
+    copy.title = visible(`${status}: ${more}`);
+    copy.ariaLabel = copy.title;
+  }
+  return copy;
+}
+
+/**
+ * Return the part of a release's heading that stands below it: what tells builds of a release apart, and the device.
+ * @param {Column} column
+ */
+function shortName(column) {
+  return [...column.build.label, column.device].join(" ");
+}
+
+/**
+ * Return the whole name of a column.
+ * @param {Column} column
+ */
+function longName(column) {
+  return `torch ${column.build.facts.torch} ${column.build.label.join(" ")} on ${column.device}`;
+}
+
+/**
+ * Return the table of what a view asks for.
+ * @param {Model} model
+ * @param {View} view
+ * @param {Found} found
+ * @param {Row[]} rows
+ */
+function tableOf(model, view, found, rows) {
+  const body = h("tbody", {});
+  const table = h("table", { class: "matrix" }, headOf(view, found), body);
+  const atOnce = Math.max(20, Math.round(CELLS_AT_ONCE / found.columns.length));
+  let drawn = 0;
+  function draw() {
+    const more = rows.slice(drawn, drawn + atOnce);
+    body.append(...more.map((row) => rowOf(model, view, found, row)));
+    drawn += more.length;
+    if (drawn === rows.length) return;
+    const button = h("button", { type: "button", click }, `Show more of the ${rows.length - drawn} rows below`);
+    const last = h("tr", {}, h("td", { colspan: found.columns.length + 1, class: "more" }, button));
+    const seen = new IntersectionObserver(([entry]) => entry.isIntersecting && next());
+    function next() {
+      seen.disconnect();
+      last.remove();
+      draw();
+    }
+    function click() {
+      const count = body.children.length;
+      next();
+      /** @type {HTMLElement | null} */ (body.children[count - 1]?.querySelector("a, button"))?.focus();
+    }
+    body.append(last);
+    seen.observe(last);
+  }
+  draw();
+  return table;
+}
+
+/**
+ * @param {View} view
+ * @param {Found} found
+ */
+function headOf(view, found) {
+  const releases = h("tr", {}, h("th", { scope: "col", rowspan: 2, class: "corner" }, "Behaviour"));
+  const names = h("tr", {});
+  for (let at = 0; at < found.columns.length;) {
+    const { release } = found.columns[at].build;
+    const group = found.columns.slice(at).findIndex((column) => column.build.release !== release);
+    const width = group < 0 ? found.columns.length - at : group;
+    releases.append(h("th", { scope: "colgroup", colspan: width }, release));
+    at += width;
+  }
+  for (const column of found.columns) {
+    const link = inward(view, { page: "build", id: column.build.id }, { title: longName(column) },
+      h("span", {}, column.build.label.join(" ")), h("span", {}, column.device));
+    names.append(h("th", { scope: "col", class: column.build.footer ? null : "incomplete" }, link,
+      !column.build.footer && h("span", { class: "flag" }, "incomplete")));
+  }
+  return h("thead", {}, releases, names);
+}
+
+/**
+ * @param {Model} model
+ * @param {View} view
+ * @param {Found} found
+ * @param {Row} row
+ */
+function rowOf(model, view, found, row) {
+  const cells = found.columns.map((column) => cellOf(model, view, column, row));
+  return h("tr", { class: row.kind }, h("th", { scope: "row" }, labelOf(model, view, row)), ...cells);
+}
+
+/**
+ * @param {Model} model
+ * @param {View} view
+ * @param {Row} row
+ */
+function labelOf(model, view, row) {
+  const item = model.cases[row.cases[0]];
+  const rule = model.index.rules[row.rule];
+  if (row.kind === "total") return h("span", { class: "label", tabindex: "-1" }, "All of these ", h("span", { class: "count" }, String(row.cases.length)));
+  if (row.kind === "target") return h("span", { class: "label", tabindex: "-1" }, model.index.dtypes[row.dtypes[0]]);
+  if (row.kind === "case") {
+    const link = inward(view, { page: "case", id: item.id }, { class: "label" }, item.title, " ", h("code", {}, item.id));
+    return row.open === null ? link : h("span", {}, toggle(view, row, "dtypes"), link);
+  }
+  const text = row.kind === "topic" ? model.index.topics[row.topic] : rule[1];
+  return toggle(view, row, `${text} `, row.kind === "rule" && h("code", {}, rule[0]), " ", h("span", { class: "count" }, String(row.cases.length)));
+}
+
+/**
+ * @param {View} view
+ * @param {Row} row
+ * @param {...Child} children
+ */
+function toggle(view, row, ...children) {
+  return h("button", { type: "button", class: "toggle label", "aria-expanded": String(row.open), "data-key": row.key, click }, ...children);
+  function click() {
+    const flip = view.flip.includes(row.key) ? view.flip.filter((key) => key !== row.key) : [...view.flip, row.key];
+    change({ flip }, row.key);
+  }
+}
+
+/**
+ * Return a cell: one sign for one outcome, signs with counts for several.
+ * @param {Model} model
+ * @param {View} view
+ * @param {Column} column
+ * @param {Row} row
+ */
+function cellOf(model, view, column, row) {
+  const counts = countsOf(model, column, row.cases, row.dtypes);
+  const worst = counts.keys().next().value;
+  if (worst === undefined) return h("td", { class: "blank" }, h("span", { class: "unseen" }, "not planned"));
+  if ((row.kind === "case" || row.kind === "target") && counts.size === 1) {
+    const item = row.cases[0];
+    const message = row.dtypes.map((dtype) => column.tracks[dtype]?.message[item] ?? -1).find((number) => number >= 0);
+    const conditions = model.index.variants[item]?.[0] || [];
+    const variant = variantOf(model, item, column.number);
+    const held = conditions.filter((_, at) => variant[at] === "1").join(" and ");
+    const said = message === undefined ? held && `as expected of torch ${held}` : model.index.messages[message];
+    const edited = editionOf(model, item, column.number) > 0;
+    return h("td", { class: worst }, sign(worst, said), Boolean(held) && h("sub", { title: held }, variantLetter(model, item, variant)),
+      edited && h("sup", { title: "this build ran another edition of the case" }, "e"));
+  }
+  return h("td", { class: worst }, ...Array.from(counts, ([status, count]) =>
+    h("span", { class: "tally" }, sign(status), String(count))));
+}
+
+/**
+ * Return the letter by which variants of an expectation are told apart in a row: a for the oldest release that has it.
+ * @param {Model} model
+ * @param {number} item
+ * @param {string} variant
+ */
+function variantLetter(model, item, variant) {
+  const order = [...new Set(model.index.variants[item][1])];
+  return order.length > 1 ? String.fromCharCode(97 + (order.indexOf(variant) % 26)) : "";
+}

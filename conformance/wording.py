@@ -1,0 +1,38 @@
+"""Words what reports hold in short lines: builds, counts, outcomes.
+
+The lines are text as a report has it; whoever writes them somewhere escapes them for that place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.outcome import STATUSES, Outcome
+from conformance.target import Build
+
+SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
+
+
+def build_name(build: Build) -> str:
+    """Return the words that tell a build from others."""
+    debug = ", debug" if build.debug else ""
+    return f"torch {build.torch} ({build.git[:8]}{debug}), Python {build.python}, {build.system}"
+
+
+def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:
+    """Return how many there are of each, without those of which there are none."""
+    return ", ".join(f"{counts[name]} {name.replace('-', ' ')}" for name in order if counts.get(name))
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """Return what was wrong first, or why a case was not run; each value is cut, so that the others still show."""
+    if not outcome.failures:
+        return cut(outcome.reason, LONG)
+    first = outcome.failures[0]
+    more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
+    path = f"{cut(first.path)}: " if first.path else ""
+    return f"{path}expected {cut(first.expected)}, observed {cut(first.observed)}{more}"
+
+
+def cut(text: str, length: int = SHORT) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,111 @@
+"""Makes reports for tests: small ones by hand, and any that hypothesis can think of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from conformance.outcome import STATUSES, Failure, Outcome, Status
+from conformance.report import FORMAT, CaseRecord, Entry, Header, Pair, Report, Run, Suite, footer_of, set_digest
+from conformance.rule import Rule
+from conformance.target import Build, Device
+
+CPU, CUDA = "cpu-float32", "cuda-float32"
+STARTED, FINISHED = "2026-01-02T03:04:05+00:00", "2026-01-02T03:05:00+00:00"
+HOSTILE = 'x|`` <img src=x> @someone #1 [a](http://b) </details>\n\n<script>\x1b[31m\u202e\ud800 "quoted" \\'
+RULES = {
+    name: Rule(id=name, text=f"The rule {name}.", topic="Rules", level="documented", link="https://x", since="1.13")
+    for name in ("r.one", "r.two")
+}
+
+
+def device(kind: str, **facts: Any) -> Device:
+    values = {"name": kind.upper(), "count": 1, "driver": None, "absent": None, "unknown": False, **facts}
+    return Device(type=kind, **values)
+
+
+def build(**facts: Any) -> Build:
+    values = {
+        "torch": "2.13.0+cpu", "git": "0123456789abcdef", "debug": False, "cuda": None, "hip": None,
+        "config": "PyTorch built with:\n  - GCC 13.3\n  - CPU capability usage: AVX2\n", "path": "/torch",
+        "python": "3.11.7", "implementation": "CPython", "executable": "/python", "system": "linux-x86_64",
+        "platform": "Linux", "devices": (device("cpu"), device("cuda", absent="torch.cuda is not available")), **facts,
+    }  # fmt: skip
+    return Build(**values)
+
+
+def case(name: str, **facts: Any) -> CaseRecord:
+    values = {
+        "file": "cases/x.yaml", "line": 10 * (ord(name[0]) - 96), "topic": "Tests", "title": f"The case {name}",
+        "why": "To test.", "level": "documented", "rules": ("r.one",), "source": (), "digest": f"digest-{name}",
+        "yaml": f"- id: {name}\n", **facts,
+    }  # fmt: skip
+    return CaseRecord(id=name, **values)
+
+
+def outcome(status: Status, **facts: Any) -> Outcome:
+    return Outcome(status=status, **facts)
+
+
+def failed(path: str = "a.grad", expected: str = "1", observed: str = "2", **facts: Any) -> Outcome:
+    failure = Failure(line=11, path=path, expected=expected, observed=observed)
+    return Outcome(**{"status": "fail", "step": 2, "line": 12, "failures": (failure,), **facts})
+
+
+def report(
+    outcomes: Mapping[Pair, Outcome | None],
+    *,
+    cases: Iterable[CaseRecord] | None = None,
+    finished: bool = True,
+    status: int = 0,
+    arguments: tuple[str, ...] = (),
+    **facts: Any,
+) -> Report:
+    """Return a report whose plan is `outcomes`, None standing for what has none; `facts` are the build's."""
+    listed = (
+        tuple(case(name) for name in dict.fromkeys(name for name, _ in outcomes)) if cases is None else tuple(cases)
+    )
+    known = tuple(
+        msgspec.structs.replace(given, case=name, target=target)
+        for (name, target), given in outcomes.items()
+        if given is not None
+    )
+    digest = set_digest((record.id, record.digest) for record in listed)
+    return Report(
+        format=FORMAT,
+        header=Header(
+            suite=Suite(version="0.1.0", commit="c0ffee", cases=digest),
+            run=Run(started=STARTED, arguments=arguments),
+            build=build(**facts),
+        ),
+        rules={rule: RULES[rule] for rule in sorted({rule for record in listed for rule in record.rules})},
+        cases=listed,
+        plan=tuple(Entry(case=name, target=target) for name, target in outcomes),
+        outcomes=known,
+        footer=footer_of(known, status, FINISHED) if finished else None,
+    )
+
+
+TEXTS = st.sampled_from(["", "1", "2", "a.grad", "RuntimeError: no", "TypeError: no", HOSTILE]) | st.text(max_size=8)
+FAILURES = st.builds(Failure, line=st.integers(1, 99), path=TEXTS, expected=TEXTS, observed=TEXTS)
+OUTCOMES = st.builds(
+    Outcome, status=st.sampled_from(STATUSES), step=st.none() | st.integers(0, 2), reason=TEXTS,
+    failures=st.lists(FAILURES, max_size=2).map(tuple),
+)  # fmt: skip
+
+
+@st.composite
+def any_report(draw: st.DrawFn) -> Report:
+    """Draw a report of a few cases on a few targets, finished or not, some of its cases edited."""
+    cases = [
+        case(name, digest=draw(st.sampled_from("12")), title=draw(TEXTS))
+        for name in draw(st.lists(st.sampled_from("abcd"), unique=True))
+    ]
+    pairs = [(record.id, target) for record in cases for target in (CPU, CUDA, HOSTILE)]
+    plan = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    finished = draw(st.booleans())
+    given = OUTCOMES if finished else st.none() | OUTCOMES
+    return report({pair: draw(given) for pair in plan}, cases=cases, finished=finished, torch=draw(TEXTS) or "2.13.0")

@@ -1,0 +1,457 @@
+"""Tests of the page in a real browser: what it shows, finds and links to, by mouse, by keyboard and on paper."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pages import GRAPH, RULES, build_of, outcome_of, record_of, report_of
+
+from conformance.difference import compare
+from conformance.matrix import matrix_of
+from conformance.page import page_of
+from conformance.report import Report
+from conformance.rule import Rule
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+    --disable-component-update --disable-sync""".split()
+HOSTILE = (
+    "<script>document.title='pwned'</script>", "</script><script>alert(1)</script>", "\"'`><img src=x onerror=alert(1)>",
+    "javascript:alert(1)", "\u202egnp.exe\u2066", "\ud800 half a pair", "{{ 7 * 7 }} ${7 * 7} <!--", "]]>&amp;\\u003cb\\u003e",
+)  # fmt: skip
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium here; continuous integration brings one"
+)
+
+
+def many_reports() -> list[Report]:
+    """Return reports of three builds that differ in all ways that a page must tell apart."""
+    cases = [
+        record_of("holds", rules=("test.first", "test.second")),
+        record_of("breaks", line=21, title="It breaks on the new release"),
+        record_of("crashes", line=41, topic="Second", file="cases/second.yaml"),
+        record_of("late", line=61, topic="Second", file="cases/second.yaml", level="observed", rules=("test.second",)),
+        record_of("lacks", line=81, topic="Third", file="cases/third.yaml"),
+    ]
+    cuda = "cuda-float32"
+    old = report_of(
+        build_of("1.13.1+cu117"),
+        [outcome_of(case) for case in ("holds", "breaks", "crashes", "late")] + [outcome_of("lacks", "unsupported")],
+        cases,
+    )
+    middle = report_of(
+        build_of("2.0.1", devices=("cpu", "cuda"), cuda="11.7"),
+        [outcome_of(case.id) for case in cases] + [outcome_of(case.id, target=cuda) for case in cases],
+        cases,
+        graphs={"holds": GRAPH, "breaks": GRAPH},
+    )
+    new = report_of(
+        build_of("2.13.0+cpu"),
+        [
+            outcome_of("holds"), outcome_of("holds", target="cpu-float64"), outcome_of("breaks", "fail"),
+            outcome_of("crashes", "crash", reason="the worker was ended by SIGSEGV", stderr="Fatal Python error"),
+            outcome_of("late", "known", reason="late since ever, https://example.org/issues/1"),
+        ],
+        cases, finished=False, missing=[("lacks", "cpu-float32")],
+    )  # fmt: skip
+    return [new, old, middle]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert CHROMIUM is not None, "install Debian's chromium"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "index.html"
+    path.write_text(page_of(many_reports()), encoding="utf-8")
+    return path.as_uri()
+
+
+Opener = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opener]:
+    """Give a function that opens an address; whatever the page says on the console fails the test."""
+    contexts = []
+    said: list[str] = []
+
+    def open_page(address: str, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: request.url.startswith("file:") or said.append(request.url))
+        page.goto(address)
+        page.wait_for_selector("#wait", state="detached")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def rows(page: Page) -> list[str]:
+    """Return the labels of the rows of the matrix, with a sign of those that stand open or closed."""
+    return page.locator("table.matrix tbody th").evaluate_all(  # type: ignore[no-any-return]
+        """heads => heads.map(head => {
+            const expanded = head.querySelector('[aria-expanded]')?.ariaExpanded;
+            const sign = expanded === 'true' ? '- ' : expanded === 'false' ? '+ ' : '';
+            return sign + head.textContent.replace(/\\s+/g, ' ').trim();
+        })"""
+    )
+
+
+def cells(page: Page, label: str) -> list[str]:
+    """Return the outcomes in the row of a case, as somebody hears them who can't see them."""
+    row = page.locator("table.matrix tbody tr", has=page.locator("th", has_text=label)).last
+    return row.locator("td").evaluate_all(
+        "tds => tds.map(td => [...td.querySelectorAll('[aria-label]')].map(s => s.ariaLabel).join())"
+    )
+
+
+def test_the_page_opens_on_topics_with_the_releases_in_order(opened: Opener, address: str) -> None:
+    page = opened(address)
+    heads = page.locator("table.matrix thead tr").first.locator("th").all_inner_texts()
+    assert heads == ["Behaviour", "1.13.1", "2.0.1", "2.13.0"]
+    assert rows(page) == ["All of these 5", "+ First 2", "+ Second 2", "+ Third 1"]
+    assert page.locator("table.matrix thead tr").nth(1).locator("th").count() == 4
+    assert "incomplete" in page.locator("table.matrix thead").inner_text()
+    assert "did not finish" in page.locator("body").inner_text()
+
+
+def test_a_topic_opens_to_what_is_wrong(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.get_by_role("button", name="First").click()
+    assert rows(page) == [
+        "All of these 5", "- First 2", "- What test.first promises. test.first 2", "The case holds holds",
+        "It breaks on the new release breaks", "+ What test.second promises. test.second 1", "+ Second 2", "+ Third 1",
+    ]  # fmt: skip
+    assert cells(page, "It breaks") == [
+        "pass",
+        "pass",
+        "pass",
+        "fail: b.is_leaf: expected false, observed true (and 1 more)",
+    ]
+
+
+def test_a_search_finds_ids_titles_rules_and_messages(opened: Opener, address: str) -> None:
+    page = opened(address)
+    for words, found in (
+        ("crashes", "1 of 5 cases"), ("NEW release", "1 of 5"), ("test.second", "2 of 5"), ("sigsegv", "1 of 5"),
+        ("observed true", "1 of 5"), ("no such thing", "0 of 5"), ("", "5 cases"),
+    ):  # fmt: skip
+        page.fill("#q", words)
+        expect(page.locator("#found")).to_contain_text(found)
+
+
+def test_filters_by_status_device_topic_level_build_and_dtype_narrow_the_matrix(opened: Opener, address: str) -> None:
+    page = opened(address)
+
+    def count(fragment: str) -> str:
+        page.goto(f"{address}{fragment}")
+        return page.inner_text("#found")
+
+    assert count("#?status=fail") == "1 of 5 cases in 4 columns"
+    assert count("#?status=fail&status=crash") == "2 of 5 cases in 4 columns"
+    assert count("#?device=cuda") == "5 cases in 1 column"
+    assert count("#?topic=Second&level=observed") == "1 of 5 cases in 4 columns"
+    assert count("#?dtype=float64") == "1 of 5 cases in 4 columns"
+    assert count("#?build=torch-2.0.1-01234567-py3.11-linux-x86_64&status=fail") == "0 of 5 cases in 2 columns"
+    assert "Nothing fits" in page.inner_text("#table")
+
+
+def test_boxes_of_the_form_do_what_the_address_says(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.check("#statuses input[value=crash]")
+    expect(page.locator("#found")).to_contain_text("1 of 5")
+    page.get_by_text("Topic: all").click()
+    page.check("input[name=topic][value=First]")
+    expect(page.locator("#found")).to_contain_text("0 of 5")
+    page.wait_for_url("**#?status=crash&topic=First")
+    page.reload()
+    page.wait_for_selector("#wait", state="detached")
+    assert page.is_checked("#statuses input[value=crash]")
+    assert page.inner_text("#found").startswith("0 of 5")
+    page.locator("#clear").click()
+    expect(page.locator("#found")).to_contain_text("5 cases")
+
+
+def test_only_what_differs_is_one_click_away(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.check("#differ")
+    shown = "\n".join(rows(page))
+    assert "It breaks" in shown
+    assert "The case holds" not in shown
+    assert page.inner_text("#found") == "4 of 5 cases in 4 columns"
+
+
+def test_what_is_wrong_is_one_click_away(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.locator("#wrong").click()
+    assert page.inner_text("#found") == "3 of 5 cases in 4 columns"
+
+
+def test_a_link_shows_the_same_view(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.fill("#q", "the case")
+    page.get_by_role("button", name="Third").click()
+    page.wait_for_timeout(300)
+    again = opened(page.url)
+    assert rows(again) == rows(page)
+    assert again.input_value("#q") == "the case"
+
+
+def test_a_case_that_runs_with_two_dtypes_opens_to_its_targets(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#?q=holds")
+    page.get_by_role("button", name="dtypes").click()
+    assert [row for row in rows(page) if row.startswith("float")] == ["float32", "float64"]
+    assert cells(page, "float64") == ["", "", "", "pass"]
+
+
+def test_the_page_of_a_case_says_all_there_is_to_say(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.get_by_role("button", name="First").click()
+    page.get_by_role("link", name="It breaks on the new release").click()
+    expect(page.locator("#sheet h1")).to_have_text("It breaks on the new release")
+    assert page.title().startswith("It breaks on the new release")
+    text = page.locator("#sheet").inner_text()
+    assert "cpu, float32: pass on 1.13.1 to 2.0.1; fail on 2.13.0" in text
+    assert "To test the report." in text
+    assert "cases/first.yaml:21" in text
+    assert "pytest 'cases/first.yaml::breaks[cpu-float32]'" in text
+    link = page.get_by_role("link", name="PyTorch says")
+    assert link.get_attribute("href") == RULES["test.first"].link
+
+
+def test_the_steps_show_where_builds_diverged(opened: Opener, address: str) -> None:
+    case = record_of("breaks", line=1)
+    path = Path(address.removeprefix("file://")).with_name("steps.html")
+    reports = [report_of(build_of("2.0.1"), [outcome_of("breaks")], [case])]
+    reports.append(report_of(build_of("2.13.0"), [outcome_of("breaks", "fail")], [case]))
+    path.write_text(page_of(reports), encoding="utf-8")
+    page = opened(f"{path.as_uri()}#case/breaks")
+    steps = page.locator("table.steps tbody tr")
+    told = [" ".join(text.split()) for text in steps.locator("td:last-child").all_inner_texts()]
+    assert told == [
+        "✓ as expected", "✓ as expected",
+        "✗ fail here b.is_leaf: expected false, observed true a.grad: expected null, observed [0.25]",
+        "not reached", "not reached",
+    ]  # fmt: skip
+    assert [text.split()[-1] for text in steps.locator("td:nth-child(3)").all_inner_texts()] == ["expected"] * 5
+    assert steps.locator("th").all_inner_texts() == ["6", "7", "8", "11", "12"]
+
+
+def test_the_graph_is_drawn_with_its_tensors_and_nodes(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#case/holds")
+    drawn = page.locator("svg.graph")
+    assert drawn.locator("g.node").count() == 2
+    assert drawn.locator("g.leaf text").all_text_contents()[:2] == ["a [1]", "leaf, requires grad"]
+    label = drawn.get_attribute("aria-label") or ""
+    assert "leaf, requires grad, accumulates into .grad" in label
+    assert "SigmoidBackward0, saved result = b" in label
+    boxes = drawn.locator("rect").evaluate_all("rects => rects.map(rect => rect.getBoundingClientRect().toJSON())")
+    assert not [
+        (one, other) for at, one in enumerate(boxes) for other in boxes[:at]
+        if one["left"] < other["right"] and other["left"] < one["right"]
+        and one["top"] < other["bottom"] and other["top"] < one["bottom"]
+    ]  # fmt: skip
+
+
+def test_the_script_is_copied_as_it_is_shown(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#case/holds", permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the script").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.locator("pre.script").inner_text()
+    assert "import torch" in copied
+    compile(copied, "script", "exec")
+
+
+def test_known_issues_are_named_with_their_link(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#case/late")
+    assert page.get_by_role("link", name="upstream").get_attribute("href") == "https://example.org/issues/1"
+
+
+def test_the_page_of_a_build_says_what_was_planned_and_why_some_was_not_run(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.locator("table.matrix thead a").last.click()
+    text = page.locator("#sheet").inner_text()
+    for part in (
+        "torch 2.13.0+cpu",
+        "0123456789abcdef",
+        "GCC 13.3",
+        "the run did not finish",
+        "the report is incomplete",
+    ):
+        assert part in text
+
+
+def test_what_changed_between_two_columns_is_what_the_command_line_says(opened: Opener, address: str) -> None:
+    reports = matrix_of(many_reports()).reports
+    page = opened(address)
+    columns = page.locator("#from option").evaluate_all("options => options.map(option => option.value)")
+    on_cpu = [column for column in columns if column.endswith("/cpu")]
+    for old, first in zip(reports, on_cpu, strict=True):
+        for new, second in zip(reports, on_cpu, strict=True):
+            page.goto(f"{address}#changes?from={quote(first)}&to={quote(second)}")
+            expect(page.locator("#sheet h1")).to_have_text("What changed")
+            expect(page.locator("#sheet")).to_contain_text(f"From torch {old.build.torch}")
+            expect(page.locator("#sheet")).to_contain_text(f"to torch {new.build.torch}")
+            headings = [text.rpartition(" ") for text in page.locator("#sheet h2").all_inner_texts()]
+            told = {kind.replace(" ", "-"): int(count) for kind, _, count in headings}
+            said = Counter(change.kind for change in compare(old, new).changes if change.target.startswith("cpu"))
+            assert told == said, (first, second)
+
+
+def test_the_form_leads_to_what_changed(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.select_option("#from", index=0)
+    page.select_option("#to", index=3)
+    page.locator("#changed").click()
+    expect(page.locator("#sheet h1")).to_have_text("What changed")
+    assert "regressed 2" in page.locator("#sheet").inner_text()
+    page.go_back()
+    expect(page.locator("#matrix h1")).to_be_visible()
+
+
+def test_the_keyboard_alone_finds_opens_and_comes_back(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.keyboard.press("/")
+    page.keyboard.type("breaks")
+    page.keyboard.press("ArrowDown")
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.textContent").startswith("It breaks on the new release")
+    page.keyboard.press("Enter")
+    expect(page.locator("#sheet h1")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#matrix h1")).to_be_focused()
+    assert page.input_value("#q") == "breaks"
+
+
+def test_arrows_open_and_close_a_row_and_keep_the_focus(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.get_by_role("button", name="Second").focus()
+    page.keyboard.press("ArrowRight")
+    assert "- Second 2" in rows(page)
+    assert page.evaluate("document.activeElement.textContent").startswith("Second")
+    page.keyboard.press("ArrowLeft")
+    assert "+ Second 2" in rows(page)
+
+
+def test_a_view_that_does_not_exist_says_so(opened: Opener, address: str) -> None:
+    for fragment in ("#case/none", "#build/none", "#changes?from=a&to=b", "#nothing/%E0%A4%A", "#case/%00"):
+        page = opened(address + fragment)
+        expect(page.locator("#sheet h1")).to_have_text("Not in this report")
+
+
+@pytest.mark.parametrize("fragment", ["", "#?status=fail&status=crash", "#?q=holds", "#case/breaks", "#case/crashes", "#case/holds",
+    "#build/torch-2.13.0%2Bcpu-01234567-py3.11-linux-x86_64",
+    "#changes?from=torch-1.13.1%2Bcu117-01234567-py3.11-linux-x86_64%2Fcpu&to=torch-2.13.0%2Bcpu-01234567-py3.11-linux-x86_64%2Fcpu",
+    "#case/none"])  # fmt: skip
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, address: str, fragment: str, scheme: Any) -> None:
+    # The policy of the page lets no foreign script in, and axe is one.
+    context = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(address + fragment)
+    page.wait_for_selector("#wait", state="detached")
+    found = Axe().run(page).response["violations"]
+    context.close()
+    assert [(entry["id"], [node["html"] for node in entry["nodes"][:3]]) for entry in found] == []
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling_but_in_tables(opened: Opener, address: str) -> None:
+    for fragment in ("", "#?status=fail", "#case/breaks", "#build/torch-2.0.1-01234567-py3.11-linux-x86_64"):
+        page = opened(address + fragment)
+        page.set_viewport_size({"width": 360, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, fragment
+
+
+def test_paper_shows_the_whole_table_and_no_form(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#?status=fail")
+    page.emulate_media(media="print")
+    assert not page.is_visible("#find")
+    assert page.is_visible("table.matrix")
+    assert page.locator("#table").evaluate("box => getComputedStyle(box).maxHeight") == "none"
+    assert len(page.pdf()) > 1000
+
+
+def hostile_report() -> Report:
+    rules = {text: Rule(id=text, text=text, topic=text, level="observed", link=text, since=text) for text in HOSTILE}
+    cases = [
+        record_of(text + str(at), title=text, why=text, topic=text, file=text, rules=(text,), source=(text,), yaml=f"- id: {text}\n  steps:\n    - {text}\n")
+        for at, text in enumerate(HOSTILE)
+    ]  # fmt: skip
+    outcomes = [
+        outcome_of(case.id, "fail", target="cpu<b>-float32", failures=({"line": 3, "path": case.title, "expected": case.title, "observed": case.title},), reason=case.title, stderr=case.title, traceback=((1, "x"), (2, case.title)))
+        for case in cases
+    ]  # fmt: skip
+    build = build_of(
+        HOSTILE[0], git=HOSTILE[1], config=HOSTILE[2], python=HOSTILE[4], system=HOSTILE[5], path=HOSTILE[3]
+    )
+    return msgspec.convert(msgspec.to_builtins(report_of(build, outcomes, cases, rules, finished=False)), Report)
+
+
+def test_hostile_text_is_shown_and_nothing_of_it_runs(opened: Opener, tmp_path: Path) -> None:
+    path = tmp_path / "index.html"
+    path.write_text(page_of([hostile_report(), many_reports()[0]], skipped=HOSTILE), encoding="utf-8")
+    page = opened(path.as_uri() + "#?status=fail")
+    assert page.title() == "Autograd conformance"
+    assert HOSTILE[0] in page.locator("#table").inner_text()
+    assert "⟨U+202E⟩gnp.exe⟨U+2066⟩" in page.locator("#table").inner_text()
+    assert "⟨U+D800⟩ half a pair" in page.locator("#table").inner_text()
+    links = page.locator("table.matrix tbody a")
+    for at in range(links.count()):
+        links.nth(at).click()
+        expect(page.locator("#sheet h1")).not_to_have_text("Not in this report")
+        assert page.locator("a[href^='javascript:' i], img, iframe, #sheet script").count() == 0
+        page.go_back()
+        expect(page.locator("#matrix")).to_be_visible()
+    page.locator("table.matrix thead a").first.click()
+    assert "GCC" in page.locator("#sheet").inner_text() or HOSTILE[0] in page.locator("#sheet").inner_text()
+    assert page.title().endswith("Autograd conformance")
+
+
+def test_the_policy_of_the_page_stops_what_would_get_in(browser: Browser, address: str) -> None:
+    page = browser.new_context().new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.goto(address)
+    page.wait_for_selector("#wait", state="detached")
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title = 1\">')")
+    page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 2'}))")
+    page.wait_for_timeout(100)
+    assert page.title() == "Autograd conformance"
+    assert any("Content Security Policy" in text for text in said)
+
+
+def test_without_javascript_the_counts_are_there(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    text = page.locator("noscript").inner_text()
+    context.close()
+    assert "torch 2.13.0+cpu" in text
+    assert "need JavaScript" in text
