@@ -22,24 +22,10 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from conformance.case import Case, parse_cases
+from conformance.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
 from conformance.outcome import Failure, Outcome
 from conformance.page import page_of
-from conformance.report import (
-    FORMAT,
-    Entry,
-    Graph,
-    GraphEdge,
-    GraphNode,
-    GraphTensor,
-    Header,
-    Report,
-    Run,
-    SavedTensor,
-    Suite,
-    case_record,
-    cited_rules,
-    footer_of,
-)
+from conformance.report import FORMAT, Entry, Header, Report, Run, Suite, case_record, cited_rules, footer_of
 from conformance.rule import Rule, load_rules
 from conformance.suite import shipped_cases
 from conformance.target import Build, Device

@@ -37,8 +37,8 @@ KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 class Case:
     """One small program and what must hold during and after it.
 
-    `file` is the name that messages use, `line` where the case begins in it, `text` its YAML, `digest`
-    changes whenever its meaning may have. `dtypes` and `devices` are empty where any will do.
+    `file` is the name that messages use, `line` where the case begins in it, `text` its YAML. `digest`
+    changes whenever what the case does or expects may have, and with nothing else: not with its words or its place. `dtypes` and `devices` are empty where any will do.
     """
 
     file: str
@@ -83,12 +83,30 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
             report(node.value["id"], "id", f"{data['id']!r} stands twice", f"first in line {first}")
         if not problems:
             own = "".join(lines[node.line - 1 : end]).rstrip() + "\n"
-            digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+            digest = digest_of(data)
             topic = root.value["topic"].value
             cases.append(Case(file=name, line=node.line, topic=topic, text=own, digest=digest, **data))
     if problems:
         raise CaseFileError(problems)
     return cases
+
+
+def digest_of(data: dict[str, Any]) -> str:
+    """Return a digest of what a case does and expects, wherever it stands and however it is described."""
+    names = ("id", "torch", "dtypes", "devices", "steps")
+    meaning = json.dumps([placeless(data[name]) for name in names], sort_keys=True)
+    return hashlib.sha256(meaning.encode()).hexdigest()[:16]
+
+
+def placeless(value: Any) -> Any:
+    """Return part of a case without the lines that its steps, entries and checks stand in."""
+    if isinstance(value, dict):
+        return {
+            key: [[name, placeless(expected)] for name, expected, _ in entry] if key == "checks" else placeless(entry)
+            for key, entry in value.items()
+            if key != "line"
+        }
+    return [placeless(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def _short(path: str) -> str:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import parser
-from conformance.report import Report, ReportError, load_report, text_of, write_whole
+from conformance.report import Report
+from conformance.report_file import ReportError, load_report, text_of, write_whole
 from conformance.visible import visible
 
 SURROGATE = re.compile("[\ud800-\udfff]")

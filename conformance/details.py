@@ -6,8 +6,10 @@ from typing import Any
 
 from conformance import picture
 from conformance.case import Case
+from conformance.graph import Graph
 from conformance.matrix import Matrix, holds
-from conformance.report import CaseRecord, Graph
+from conformance.outcome import Outcome
+from conformance.report import CaseRecord
 from conformance.script import script_of
 
 
@@ -47,7 +49,8 @@ def graph_of(matrix: Matrix, record: CaseRecord) -> tuple[Graph | None, int]:
     for index in range(len(matrix.reports) - 1, -1, -1):
         report = matrix.reports[index]
         graph = report.graphs.get(record.id)
-        if graph is not None and matrix.digests[index].get(record.id) == record.digest:
+        own = matrix.records[index].get(record.id)
+        if graph is not None and own is not None and own.digest == record.digest:
             return graph, index
     return None, -1
 
@@ -62,9 +65,24 @@ def outcomes_of(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str, Any]
             outcome = matrix.outcomes[column.report].get((record.id, target))
             if outcome is None or outcome.status == "pass":
                 continue
-            said = {key: value for key, value in outcome.record().items() if key not in ("case", "target", "seconds")}
+            said = told(outcome, record.line - matrix.records[column.report][record.id].line)
             place = different.setdefault(repr(said), len(shown))
             if place == len(shown):
                 shown.append(said)
             places.append([number, dtype, place])
     return shown, places
+
+
+def told(outcome: Outcome, lines: int) -> dict[str, Any]:
+    """Return what an outcome says, in the lines of a case that stands `lines` further down than in the build's suite."""
+    said = outcome.record()
+    for key in ("case", "target", "seconds"):
+        said.pop(key, None)
+    if lines:
+        if outcome.line is not None:
+            said["line"] = outcome.line + lines
+        for failure in said.get("failures", ()):
+            failure["line"] += lines
+        if outcome.traceback:
+            said["traceback"] = [(line + lines, name) for line, name in outcome.traceback]
+    return said

@@ -122,7 +122,6 @@ def compare(old: Report, new: Report) -> Difference:
     digests = [{case.id: case.digest for case in report.cases} for report in (old, new)]
     edited = {case for case, digest in digests[0].items() if digests[1].get(case, digest) != digest}
     before, after = old.by_pair(), new.by_pair()
-    done = {(outcome.case, outcome.target) for outcome in new.outcomes}
     changes: dict[Kind, list[Change]] = {kind: [] for kind in KINDS}
     unchanged = 0
     for pair in (*after, *(pair for pair in before if pair not in after)):
@@ -132,7 +131,7 @@ def compare(old: Report, new: Report) -> Difference:
             kind = "added"
         elif now is None:
             kind = "newly-not-run" if pair[0] in digests[1] and was.status not in NOT_RUN else "removed"
-        elif pair not in done or (now.status == "not-run" and was.status not in NOT_RUN):
+        elif now.status == "not-run" and was.status not in NOT_RUN:
             kind = "newly-not-run"
         else:
             kind = "edited" if pair[0] in edited else kind_of(was, now)

@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
+from conformance.graph import Graph
 from conformance.outcome import Outcome
-from conformance.report import Graph, Pair, Report, encoded, footer_of, now, text_of, write_whole
+from conformance.report import Pair, Report, footer_of, now
+from conformance.report_file import encoded, text_of, write_whole
 
 END = b"\n]\n}\n"
 

@@ -42,7 +42,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[CaseRecord, ...]
     rules: dict[str, Rule]
     outcomes: tuple[dict[Pair, Outcome], ...]  # by report
-    digests: tuple[dict[str, str], ...]  # by report and case
+    records: tuple[dict[str, CaseRecord], ...]  # by report and case
 
 
 def matrix_of(reports: Sequence[Report]) -> Matrix:
@@ -57,7 +57,7 @@ def matrix_of(reports: Sequence[Report]) -> Matrix:
     return Matrix(
         reports=ordered, columns=columns, cases=tuple(sorted(cases.values(), key=lambda case: (case.file, case.line))),
         rules=rules, outcomes=tuple(report.by_pair() for report in ordered),
-        digests=tuple({case.id: case.digest for case in report.cases} for report in ordered),
+        records=tuple({case.id: case for case in report.cases} for report in ordered),
     )  # fmt: skip
 
 
@@ -223,9 +223,9 @@ def editions_of(matrix: Matrix) -> dict[str, dict[str, int]]:
     editions: dict[str, dict[str, int]] = {}
     numbers = {case.id: (number, {case.digest: 0}) for number, case in enumerate(matrix.cases)}
     for index in range(len(matrix.reports)):
-        for case, digest in matrix.digests[index].items():
+        for case, record in matrix.records[index].items():
             number, digests = numbers[case]
-            edition = digests.setdefault(digest, len(digests))
+            edition = digests.setdefault(record.digest, len(digests))
             if edition:
                 editions.setdefault(str(number), {})[str(index)] = edition
     return editions

@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from conformance.graph import Graph
 from conformance.outcome import Outcome
 from conformance.problem import shown
-from conformance.report import FORMAT, Entry, Footer, Graph, Header, Pair, Report, Run, footer_of, set_digest
+from conformance.report import FORMAT, Entry, Footer, Header, Pair, Report, Run, footer_of, set_digest
+from conformance.shard import Shard, shard_of
 from conformance.target import Build, Device
 
 Shards = Sequence[tuple[str, Report]]  # each with what messages call it
@@ -28,7 +30,6 @@ BUILD_FACTS = ("torch", "git", "debug", "cuda", "hip", "python", "implementation
 OF_HOST = re.compile(
     r" *- (CPU capability usage|CUDA Runtime|NVCC architecture|CuDNN|Built with CuDNN|Magma|HIP Runtime|MIOpen)"
 )
-ELSEWHERE = re.compile(r"not in shard (\d+ of \d+)")  # the reason that a shard gives for what isn't its own
 DIVIDES = "--shard"
 PLACES = ("--report", "--junitxml", "--junit-xml")  # options that may differ from host to host
 NO_TESTS, FAILED = 5, 1  # exit statuses of pytest
@@ -180,10 +181,9 @@ def check_agreement(place: str, first: str, before: Outcome, outcome: Outcome) -
             raise MergeError(f"{place}: {fact}: expected {shown(one)} as in {first}, got {shown(other)}")
 
 
-def part_elsewhere(outcome: Outcome) -> str:
-    """Return which shard an outcome was left to others by (`2 of 8`); "" where it is the report's own."""
-    found = ELSEWHERE.fullmatch(outcome.reason) if outcome.status == "not-run" else None
-    return found[1] if found else ""
+def part_elsewhere(outcome: Outcome) -> Shard | None:
+    """Return which shard left an outcome to others; None where it is the report's own."""
+    return shard_of(outcome.reason) if outcome.status == "not-run" else None
 
 
 def graphs_of(reports: Sequence[Report], row: Rank, column: Rank) -> dict[str, Graph]:
@@ -224,8 +224,9 @@ def notes_of(shards: Shards, report: Report) -> list[str]:
     notes = [f"{name} is incomplete: its run did not finish" for name, shard in shards if shard.footer is None]
     missing = len(report.plan) - len(report.outcomes)
     if missing:
-        parts = {part_elsewhere(outcome) for _, shard in shards for outcome in shard.outcomes} - {""}
-        given = f"; given are the shards {', '.join(sorted(parts))}" if parts else ""
+        parts = {part_elsewhere(outcome) for _, shard in shards for outcome in shard.outcomes} - {None}
+        named = [f"{part.number} of {part.count}" for part in parts if part is not None]
+        given = f"; given are the shards {', '.join(sorted(named))}" if named else ""
         notes.append(f"the report is incomplete: {missing} of {len(report.plan)} planned have no outcome{given}")
     name, first = shards[0]
     usual = without(first.header.run.arguments, DIVIDES, *PLACES)

@@ -23,7 +23,8 @@ from conformance.details import details_of
 from conformance.difference import MEANINGS
 from conformance.matrix import Matrix, index_of, matrix_of
 from conformance.outcome import STATUSES
-from conformance.report import Report, encoded, now
+from conformance.report import Report, now
+from conformance.report_file import encoded
 from conformance.script import SNIPPETS, case_of
 from conformance.visible import visible
 

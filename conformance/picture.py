@@ -14,7 +14,7 @@ from grandalf.graphs import Edge, Vertex
 from grandalf.graphs import Graph as Drawn
 from grandalf.layouts import SugiyamaLayout
 
-from conformance.report import Graph, GraphNode, GraphTensor
+from conformance.graph import Graph, GraphNode, GraphTensor
 
 CHARACTER = 7.3  # the width of a character, in CSS pixels, as everything here
 LINE = 16.0

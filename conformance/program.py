@@ -28,7 +28,11 @@ def why_unsupported(case: Case, target: Target, torch: str) -> str:
 
 def program_of(case: Case, target: Target, torch: str) -> dict[str, Any]:
     """Return the request that runs `case` on `target` with `torch`, as the worker takes it."""
-    steps = [chosen(step, torch) for step in case.steps if "torch" not in step or versions.holds(step["torch"], torch)]
+    steps = [
+        {"number": number, **chosen(step, torch)}
+        for number, step in enumerate(case.steps)
+        if "torch" not in step or versions.holds(step["torch"], torch)
+    ]
     return {"device": target.device, "dtype": target.dtype, "file": case.file, "steps": steps}
 
 

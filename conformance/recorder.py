@@ -11,27 +11,26 @@ import pytest
 
 from conformance import __version__
 from conformance.case import Case
+from conformance.graph import Graph
 from conformance.journal import Journal
-from conformance.outcome import STATUSES, Outcome
+from conformance.outcome import Outcome
 from conformance.report import (
     FORMAT,
     Entry,
-    Graph,
     Header,
     Pair,
     Report,
-    ReportError,
     Run,
     Suite,
     case_record,
     cited_rules,
-    load_report,
     now,
     set_digest,
-    write_whole,
 )
+from conformance.report_file import ReportError, load_report, write_whole
 from conformance.rule import Rule
 from conformance.target import Build
+from conformance.wording import count_words
 
 
 def suite_commit() -> str | None:
@@ -139,10 +138,6 @@ class Recorder:
             counts[self.topics[case]][target][outcome.status] += 1
         rows = [["topic", *targets]]
         for topic, by_target in sorted(counts.items()):
-            rows.append([topic, *(words(by_target[target]) for target in targets)])
+            rows.append([topic, *(count_words(by_target[target]) or "-" for target in targets)])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
-def words(counts: Counter[str]) -> str:
-    return ", ".join(f"{counts[status]} {status}" for status in STATUSES if counts[status]) or "-"

@@ -50,8 +50,8 @@ KNOWN = vocabulary.ATTRIBUTES.keys() | {
 }
 # Attributes by which frames, files and compilers are reached from what a case can get hold of.
 WAYS_OUT = re.compile(
-    r"(?:gi|cr|ag|tb|f|co|func)_\w+|mro|with_traceback|f(?:get|set|del)|format(?:_map)?|tofile|fromfile|from_file|"
-    r"from_buffer|dumps?|loads?|save|share_memory_?|compile|export|storage|register_\w+|ctypes|memmap"
+    r"(?:gi|cr|ag|tb)_\w+|f_(?:back|builtins|code|globals|locals|trace)|tofile|dumps?|from_file|from_buffer|ctypes"
+    r"|share_memory_|compile|format(?:_map)?"
 )
 
 
@@ -77,19 +77,20 @@ def uses_of(texts: Texts) -> Uses:
     if not whole.isascii():
         whole = unicodedata.normalize("NFKC", whole)  # as Python reads names
     bound = words_in(ASSIGNED, whole)
-    if any(word in whole for word in ("as ", "class ", "def ", "global ", "for ", ":=")):
+    has_for, has_def = "for " in whole, "def " in whole
+    if has_for or has_def or "as " in whole or "class " in whole or ":=" in whole:
         bound |= words_in(NAMED, whole)
-    inner = words_in(INNER, whole) if any(word in whole for word in ("for ", "lambda ", "def ")) else set()
+    inner = words_in(INNER, whole) if has_for or has_def or "lambda " in whole else set()
     conditions = {condition for condition, _ in texts if condition is not None}
     always = "\n".join([text for condition, text in texts if condition is None]) if conditions else whole
-    tokens = tokens_in(always)
-    unclear = {token.partition(".")[0] for token in tokens if facts_of(token)} & (bound | inner)
+    tokens: dict[str | None, set[str]] = {None: tokens_in(always)}
+    for condition in conditions:
+        tokens[condition] = tokens_in("\n".join([text for other, text in texts if other == condition]))
+    known = {first_of(token) for some in tokens.values() for token in some if facts_of(token)}
+    unclear = known & (bound | inner)
     idle = unclear - looked_up(unclear, texts) if unclear else unclear
-    facts = facts_in(tokens, idle)
-    conditional = {
-        condition: facts_in(tokens_in("\n".join([text for other, text in texts if other == condition])), idle) - facts
-        for condition in sorted(conditions)
-    }
+    facts = facts_in(tokens[None], idle)
+    conditional = {condition: facts_in(tokens[condition], idle) - facts for condition in sorted(conditions)}
     own = set(ATTRIBUTE.findall(whole)) - KNOWN
     astray = any(fact[0] == "namespace" for some in (facts, *conditional.values()) for fact in some)
     leads_out = bool(own) and (astray or any(map(WAYS_OUT.fullmatch, own)))
@@ -98,7 +99,11 @@ def uses_of(texts: Texts) -> Uses:
 
 def facts_in(tokens: Iterable[str], idle: Set[str]) -> frozenset[Fact]:
     """Return the facts about `tokens`, but those that begin with a name of the case itself."""
-    return frozenset().union(*[facts_of(token) for token in tokens if token.partition(".")[0].strip() not in idle])
+    return frozenset().union(*[facts_of(token) for token in tokens if first_of(token) not in idle])
+
+
+def first_of(token: str) -> str:
+    return token.partition(".")[0].rstrip()
 
 
 def tokens_in(text: str) -> set[str]:
@@ -185,8 +190,9 @@ def looked_up(names: Set[str], texts: Texts) -> set[str]:
 
 def is_set_first(name: str, texts: Texts) -> bool:
     """Whether the first text that says `name` is a plain assignment to it."""
-    left, _, right = next(text for _, text in texts if name in text).partition("=")
-    return left.rstrip() == name and name not in right
+    says = re.compile(rf"\b{name}\b")
+    left, _, right = next(text for _, text in texts if says.search(text)).partition("=")
+    return left.rstrip() == name and not says.search(right)
 
 
 def sets_any_of(names: Set[str], texts: Texts) -> bool:
@@ -201,8 +207,9 @@ def sets_any_of(names: Set[str], texts: Texts) -> bool:
 
 
 def codes_with(names: Set[str], texts: Texts) -> Iterator[types.CodeType]:
+    says = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
     for _, text in texts:
-        if any(name in text for name in names):
+        if names and says.search(text):
             yield compile(text.strip(), "<case>", "exec", dont_inherit=True)
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 import msgspec
+
+ELSEWHERE = re.compile(r"not in shard (\d{1,9}) of (\d{1,9})")
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -17,6 +20,17 @@ class Shard(msgspec.Struct, frozen=True):
         """Whether the case with this id is in the shard; nothing but the id decides."""
         digest = hashlib.sha256(case.encode("utf-8", "surrogatepass")).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
+
+    @property
+    def elsewhere(self) -> str:
+        """The reason why a case of another shard was not run."""
+        return f"not in shard {self.number} of {self.count}"
+
+
+def shard_of(reason: str) -> Shard | None:
+    """Return the shard that gave `reason` for not running a case of another one; None for any other reason."""
+    found = ELSEWHERE.fullmatch(reason)
+    return Shard(int(found[1]), int(found[2])) if found else None
 
 
 def shard(text: str) -> Shard:

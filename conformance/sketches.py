@@ -18,9 +18,11 @@ from typing import Any, Protocol
 import msgspec
 
 from conformance.case import Case
+from conformance.graph import Graph
 from conformance.outcome import Outcome
 from conformance.program import program_of
-from conformance.report import Graph, Pair, write_whole
+from conformance.report import Pair
+from conformance.report_file import write_whole
 from conformance.target import IN_TREE, Build, Target
 
 PACKAGE = Path(__file__).parent
@@ -88,7 +90,7 @@ class Sketches:
         elif self.worker is not None:
             program = program_of(case, target, self.build.torch)
             if outcome.step is not None:
-                program["steps"] = program["steps"][: outcome.step + 1]
+                program["steps"] = [step for step in program["steps"] if step["number"] <= outcome.step]
             self.last -= 1  # items have the numbers from 0 on
             self.worker.request(self.last, {**program, "sketch": True})
             self.asked[self.last] = Sketch(file=case.file, case=case.id, target=str(target), edition=edition)

@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from conformance.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
 from conformance.outcome import Failure, Outcome
-from conformance.report import (
-    FORMAT,
-    CaseRecord,
-    Entry,
-    Graph,
-    GraphEdge,
-    GraphNode,
-    GraphTensor,
-    Header,
-    Report,
-    Run,
-    SavedTensor,
-    Suite,
-    footer_of,
-)
+from conformance.report import FORMAT, CaseRecord, Entry, Header, Report, Run, Suite, footer_of
 from conformance.rule import Rule
 from conformance.target import Build, Device
 

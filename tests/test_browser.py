@@ -13,8 +13,8 @@ from urllib.parse import quote
 import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pages import GRAPH, RULES, build_of, outcome_of, record_of, report_of
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from conformance.difference import compare
 from conformance.matrix import matrix_of

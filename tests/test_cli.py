@@ -18,7 +18,7 @@ from samples import CPU, HOSTILE, failed, outcome, report
 from conformance import __version__, cli
 from conformance.arguments import joined, loads_the_plugin
 from conformance.difference import GATES, MEANINGS
-from conformance.report import text_of
+from conformance.report_file import text_of
 from conformance.suite import shipped_cases
 
 ROOT = Path(__file__).parent.parent

@@ -11,9 +11,11 @@ from typing import Any
 
 from samples import CPU, CUDA, case, failed, outcome, report
 
+from conformance.graph import Graph
 from conformance.journal import Journal
 from conformance.outcome import Outcome, Status
-from conformance.report import Graph, Pair, Report, footer_of, load_report, text_of
+from conformance.report import Pair, Report, footer_of
+from conformance.report_file import load_report, text_of
 
 PLAN: list[Pair] = [("a", CPU), ("b", CPU), ("c", CUDA)]
 BEGIN = report(dict.fromkeys(PLAN), finished=False)

@@ -15,22 +15,10 @@ from jsonschema import Draft202012Validator
 from samples import CPU, CUDA, HOSTILE, any_report, case, failed, outcome, report
 
 from conformance.case import Case
+from conformance.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
 from conformance.outcome import Outcome
-from conformance.report import (
-    Graph,
-    GraphEdge,
-    GraphNode,
-    GraphTensor,
-    Report,
-    ReportError,
-    SavedTensor,
-    case_record,
-    cited_rules,
-    load_report,
-    set_digest,
-    text_of,
-    write_whole,
-)
+from conformance.report import Report, case_record, cited_rules, set_digest
+from conformance.report_file import ReportError, load_report, text_of, write_whole
 from conformance.rule import Level, Rule
 from conformance.schema import load_schema
 

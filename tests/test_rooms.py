@@ -32,7 +32,7 @@ CORE = {
     "journal": "outcome report",
     "markdown": "visible wording",
     "matrix": "case difference outcome report rule target versions",
-    "merge": "outcome problem report target",
+    "merge": "outcome problem report shard target",
     "outcome": "",
     "problem": "",
     "process": "target versions",

@@ -19,7 +19,7 @@ from sessions import Result, Session
 from conformance.case import Case
 from conformance.outcome import Outcome
 from conformance.process import LOST_SKETCHES
-from conformance.report import load_report
+from conformance.report_file import load_report
 from conformance.schema import load_schema
 from conformance.sketches import Sketches
 from conformance.target import Build, Target

@@ -100,11 +100,11 @@ class CaseRun:
         self.log.append(entries[0] if len(entries) == 1 else entries)
 
     def all_steps(self) -> Dict[str, Any]:
-        for index, step in enumerate(self.steps):
+        for step in self.steps:
             self.line = step["line"]
             problem = self.statements(step) if "do" in step else self.expectations(step)
             if problem is not None:
-                return {"step": index, "line": self.line, **problem}
+                return {"step": step["number"], "line": self.line, **problem}
         return {"status": "pass"}
 
     def live(self, expression: Dict[str, str]) -> Any:
