@@ -27,6 +27,7 @@ from conformance.outcome import Failure, Outcome
 from conformance.page import page_of
 from conformance.report import FORMAT, Entry, Header, Report, Run, Suite, case_record, cited_rules, footer_of
 from conformance.rule import Rule, load_rules
+from conformance.script import script_of
 from conformance.suite import shipped_cases
 from conformance.target import Build, Device
 
@@ -159,11 +160,12 @@ def main() -> None:
     chance = random.Random(0)  # noqa: S311 - the same numbers each time is what is wanted
     cases, rules = made_up_cases(options.items, chance)
     reports = [made_up_report(number, cases, rules, chance) for number in range(options.builds)]
+    read = [(case, script_of(case)) for case in cases]
     for several in (reports[:1], reports):
         begin = time.perf_counter()
-        page = page_of(several, parsed=cases)
+        page = page_of(several, read=read)
         seconds = time.perf_counter() - begin
-        print(f"{len(several):3} builds × {options.items}: made in {seconds:.2f} s, {len(page) / 2**20:.1f} MiB")
+        print(f"{len(several):3} builds of {options.items}: made in {seconds:.2f} s, {len(page) / 2**20:.1f} MiB")
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "index.html"
         path.write_text(page, encoding="utf-8")

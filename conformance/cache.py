@@ -1,5 +1,7 @@
 """Keeps what was read from a case file, as Python keeps compiled modules, so that it is checked once.
 
+Beside each case stands its script, which takes about as long to write as a file takes to be read again.
+
 An entry holds for one content of the file, one set of known rules and one state of this package. It lies in
 pytest's cache directory; one that can't be read or written is as good as none.
 """
@@ -16,12 +18,16 @@ from functools import cached_property
 from pathlib import Path
 
 from conformance.case import Case
+from conformance.script import Script
 
 PACKAGE = Path(__file__).parent
 
 
+Loaded = list[tuple[Case, Script | None]]
+
+
 class CaseCache:
-    """Loaded cases by content, below `directory`; None keeps nothing."""
+    """Loaded cases and their scripts by content, below `directory`; None keeps nothing."""
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
@@ -29,7 +35,7 @@ class CaseCache:
     @cached_property
     def package_state(self) -> str:
         """What tells this state of the package from another: the sizes and times of its files."""
-        files = sorted(path for path in PACKAGE.iterdir() if path.suffix in (".py", ".json"))
+        files = sorted(path for path in PACKAGE.iterdir() if path.suffix in (".py", ".json", ".txt"))
         return sys.version + repr([(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files])
 
     def entry(self, content: bytes, name: str, rules: Iterable[str]) -> Path | None:
@@ -40,23 +46,23 @@ class CaseCache:
         digest.update("\0".join([name, self.package_state, *sorted(rules)]).encode())
         return self.directory / f"{digest.hexdigest()[:32]}.pickle"
 
-    def get(self, entry: Path | None) -> list[Case] | None:
+    def get(self, entry: Path | None) -> Loaded | None:
         if entry is None:
             return None
         try:
-            cases: list[Case] = pickle.loads(entry.read_bytes())  # noqa: S301 - our own, as a .pyc is Python's own
+            loaded: Loaded = pickle.loads(entry.read_bytes())  # noqa: S301 - our own, as a .pyc is Python's own
         except Exception:  # noqa: BLE001 - whatever is wrong with it, the file itself can be read
             return None
-        return cases
+        return loaded
 
-    def put(self, entry: Path | None, cases: list[Case]) -> None:
+    def put(self, entry: Path | None, loaded: Loaded) -> None:
         if entry is None:
             return
         with contextlib.suppress(OSError):
             entry.parent.mkdir(parents=True, exist_ok=True)
             unfinished = entry.with_suffix(f".{os.getpid()}")
             try:
-                unfinished.write_bytes(pickle.dumps(cases, protocol=pickle.HIGHEST_PROTOCOL))
+                unfinished.write_bytes(pickle.dumps(loaded, protocol=pickle.HIGHEST_PROTOCOL))
                 unfinished.replace(entry)
             finally:
                 unfinished.unlink(missing_ok=True)

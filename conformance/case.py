@@ -37,8 +37,9 @@ KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 class Case:
     """One small program and what must hold during and after it.
 
-    `file` is the name that messages use, `line` where the case begins in it, `text` its YAML. `digest`
-    changes whenever what the case does or expects may have, and with nothing else: not with its words or its place. `dtypes` and `devices` are empty where any will do.
+    `file` is the name that messages use, `line` where the case begins in it, `text` its YAML. `digest` changes
+    whenever what the case does or expects may have, and with nothing else: not with its words or its place.
+    `dtypes` and `devices` are empty where any will do.
     """
 
     file: str

@@ -10,12 +10,11 @@ from conformance.graph import Graph
 from conformance.matrix import Matrix, holds
 from conformance.outcome import Outcome
 from conformance.report import CaseRecord
-from conformance.script import script_of
+from conformance.script import Script
 
 
-def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None) -> dict[str, Any]:
-    """Return the details of a case; without `parsed`, which a case that isn't valid lacks, there is no script."""
-    script = script_of(parsed) if parsed is not None else None
+def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None, script: Script | None) -> dict[str, Any]:
+    """Return the details of a case; one that isn't valid is not `parsed`, and has no script."""
     graph, origin = graph_of(matrix, record)
     drawing = picture.drawing_of(graph) if graph is not None else None
     outcomes, places = outcomes_of(matrix, record)
@@ -74,7 +73,7 @@ def outcomes_of(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str, Any]
 
 
 def told(outcome: Outcome, lines: int) -> dict[str, Any]:
-    """Return what an outcome says, in the lines of a case that stands `lines` further down than in the build's suite."""
+    """Return what an outcome says, its lines moved by `lines`, since another suite may have the case elsewhere."""
     said = outcome.record()
     for key in ("case", "target", "seconds"):
         said.pop(key, None)

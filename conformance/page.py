@@ -25,7 +25,7 @@ from conformance.matrix import Matrix, index_of, matrix_of
 from conformance.outcome import STATUSES
 from conformance.report import Report, now
 from conformance.report_file import encoded
-from conformance.script import SNIPPETS, case_of
+from conformance.script import SNIPPETS, Script, case_of, script_of
 from conformance.visible import visible
 
 TEMPLATES = Path(__file__).parent / "templates" / "page"
@@ -35,20 +35,24 @@ LEVEL = 4  # of deflating: more takes longer, and hardly makes it smaller
 
 
 def page_of(
-    reports: Sequence[Report], skipped: Sequence[str] = (), parsed: Iterable[Case] = (), own: Report | None = None
+    reports: Sequence[Report],
+    skipped: Sequence[str] = (),
+    read: Iterable[tuple[Case, Script | None]] = (),
+    own: Report | None = None,
 ) -> str:
     """Return the page of `reports`.
 
-    `skipped` says of reports that aren't in it why they aren't; `parsed` holds cases that somebody has read already;
-    `own` is the one of the reports that belongs to the run that has just ended, if any does.
+    `skipped` says of reports that aren't in it why they aren't; `read` holds cases that have been read already, and
+    their scripts; `own` is the one of the reports that belongs to the run that has just ended, if any does.
     """
     matrix = matrix_of(reports)
-    known = parsed_cases(matrix, parsed)
-    index = {**index_of(matrix, known, own), "kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
+    known = known_cases(matrix, read)
+    parsed = {digest: case for digest, (case, _) in known.items()}
+    index = {**index_of(matrix, parsed, own), "kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
     parts = [packed(index)]
     for at in range(0, len(matrix.cases), CHUNK):
-        records = matrix.cases[at : at + CHUNK]
-        parts.append(packed([details_of(matrix, record, known.get(record.digest)) for record in records]))
+        chunk = [(record, *known.get(record.digest, (None, None))) for record in matrix.cases[at : at + CHUNK]]
+        parts.append(packed([details_of(matrix, *known) for known in chunk]))
     style, script = assets()
     return environment().get_template("page.html.j2").render(
         version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,
@@ -57,14 +61,14 @@ def page_of(
     )  # fmt: skip
 
 
-def parsed_cases(matrix: Matrix, parsed: Iterable[Case]) -> Mapping[str, Case]:
-    """Return the cases of the matrix by digest, read from their text where nobody has read them yet."""
-    known = {case.digest: case for case in parsed}
+def known_cases(matrix: Matrix, read: Iterable[tuple[Case, Script | None]]) -> Mapping[str, tuple[Case, Script | None]]:
+    """Return the cases of the matrix that are valid by digest; those that nobody has read yet are read here."""
+    known = {case.digest: (case, script) for case, script in read}
     for record in matrix.cases:
         if record.digest not in known:
             case = case_of(record, matrix.rules)
             if case is not None:
-                known[record.digest] = case
+                known[record.digest] = case, script_of(case)
     return known
 
 

@@ -23,7 +23,7 @@ from conformance.recorder import Recorder
 from conformance.report import Pair
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import find_rules
-from conformance.shard import shard
+from conformance.shard import Shard, shard
 from conformance.suite import SUFFIXES, Suite
 from conformance.target import DTYPES, IN_TREE, Build
 
@@ -117,6 +117,8 @@ class Running:
                 self.suite.feed.start()
             except Refused as error:
                 raise pytest.UsageError(str(error)) from None
+            if self.recorder is not None:
+                self.recorder.prepare()
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if file_path.suffix not in SUFFIXES or file_path.name in NOT_CASES:
@@ -141,9 +143,10 @@ class Running:
 
     def why_not(self, item: CaseItem) -> str:
         """Return why an option of the suite's own deselects an item, or an empty string."""
-        shard, level = self.config.option.shard, self.config.option.level
-        if shard is not None and not shard.holds(item.case.id):
-            return shard.elsewhere
+        level = self.config.option.level
+        part: Shard | None = self.config.option.shard
+        if part is not None and not part.holds(item.case.id):
+            return part.elsewhere
         return f"not {level}" if level is not None and not item.get_closest_marker(level) else ""
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
@@ -170,8 +173,9 @@ class Running:
             self.suite.cases(Path(file))
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
-        cases = [self.suite.ids[case] for case in dict.fromkeys(case for case, _ in plan)]
-        self.recorder.begin(self.suite.feed.build, cases, self.suite.all_rules(), plan)
+        cases = dict.fromkeys(case for case, _ in plan)
+        read = [(self.suite.ids[case], self.suite.scripts[case]) for case in cases]
+        self.recorder.begin(self.suite.feed.build, read, self.suite.all_rules(), plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return self.suite.feed.build.header() if self.suite.feed.items else []

@@ -29,6 +29,7 @@ from conformance.report import (
 )
 from conformance.report_file import ReportError, load_report, write_whole
 from conformance.rule import Rule
+from conformance.script import Script
 from conformance.target import Build
 from conformance.wording import count_words
 
@@ -57,15 +58,18 @@ class Recorder:
         given = config.option.report
         self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
         self.journal: Journal | None = None
-        self.cases: Sequence[Case] = ()
+        self.read: Sequence[tuple[Case, Script | None]] = ()
         self.topics: dict[str, str] = {}
         self.why_not_run: dict[Pair, str] = {}
         self.written: list[Path] = []
         self.error = ""
 
-    def begin(self, build: Build, cases: Sequence[Case], rules: Mapping[str, Rule], plan: Sequence[Pair]) -> None:
-        """Open the report of a run that is about to begin."""
-        self.cases = cases
+    def begin(
+        self, build: Build, read: Sequence[tuple[Case, Script | None]], rules: Mapping[str, Rule], plan: Sequence[Pair]
+    ) -> None:
+        """Open the report of a run that is about to begin; `read` holds its cases and their scripts."""
+        self.read = read
+        cases = [case for case, _ in read]
         self.topics = {case.id: case.topic for case in cases}
         digest = set_digest((case.id, case.digest) for case in cases)
         report = Report(
@@ -111,9 +115,13 @@ class Recorder:
         except Exception as error:  # noqa: BLE001 - the outcomes are safe, and pytest has more to say than a traceback
             self.error = f"no page: {type(error).__name__}: {error}"
 
+    def prepare(self) -> None:
+        """Load what writes the page, while the worker loads torch."""
+        import conformance.page  # noqa: F401, PLC0415 - a session without cases does without
+
     def write_page(self, report: Report) -> None:
         """Write the page of this run, with the published reports beside it."""
-        from conformance.page import page_of  # noqa: PLC0415 - so that only a run that comes to its end waits for it
+        from conformance.page import page_of  # noqa: PLC0415 - see above
 
         published: list[Report] = []
         skipped: list[str] = []
@@ -125,7 +133,7 @@ class Recorder:
             except ReportError as error:
                 skipped.append(str(error))
         path = self.directory / "index.html"
-        write_whole(path, page_of([*published, report], skipped, self.cases, own=report))
+        write_whole(path, page_of([*published, report], skipped, self.read, own=report))
         self.written.append(path)
 
     def table(self) -> list[str]:

@@ -1,7 +1,7 @@
 """The file of a report: JSON with a line for each entry, read with suspicion.
 
-`load_report` accepts what the schema accepts, as long as it holds together: each pair of the plan names a case, and each
-outcome a pair of the plan.
+`load_report` accepts what the schema accepts, as long as it holds together: each pair of the plan names a case, and
+each outcome is of a pair of the plan.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from conformance.problem import CaseFileError, Problem
 from conformance.process import Refused
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import Rule, find_rules, level_of, load_rules
+from conformance.script import Script, script_of
 from conformance.target import Build, Target
 
 DEFAULT_DTYPE = "float32"
@@ -43,6 +44,7 @@ class Suite:
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.ids: dict[str, Case] = {}
+        self.scripts: dict[str, Script | None] = {}
         self.refused = False  # whether there is no torch, or not the device, that was asked for
         self.marks_made: dict[tuple[str, ...], tuple[pytest.Mark, ...]] = {}
 
@@ -103,10 +105,11 @@ class Suite:
             rules = self.rules_of(path)
             content = path.read_bytes()
             entry = self.cache.entry(content, name, rules)
-            cached = self.cache.get(entry)
-            cases = parse_cases(read_text(content, name), name, rules) if cached is None else cached
-            if cached is None:
-                self.cache.put(entry, cases)
+            loaded = self.cache.get(entry)
+            if loaded is None:
+                loaded = [(case, script_for(case)) for case in parse_cases(read_text(content, name), name, rules)]
+                self.cache.put(entry, loaded)
+            cases = [case for case, _ in loaded]
             problems = [self.duplicate(case) for case in cases if case.id in self.ids]
             if problems:
                 raise CaseFileError(problems)
@@ -115,6 +118,7 @@ class Suite:
         except OSError as error:
             return CaseFileError([Problem(file=name, line=1, column=1, message=f"can't be read: {error.strerror}")])
         self.ids.update((case.id, case) for case in cases)
+        self.scripts.update((case.id, script) for case, script in loaded)
         return cases
 
     def duplicate(self, case: Case) -> Problem:
@@ -158,6 +162,14 @@ class Suite:
             marks += [pytest.mark.rule(id=rule).mark for rule in case.rules]
             self.marks_made[key] = tuple(marks)
         return self.marks_made[key]
+
+
+def script_for(case: Case) -> Script | None:
+    """Return the script of a case, or None where writing it fails, which is no reason not to run the case."""
+    try:
+        return script_of(case)
+    except Exception:  # noqa: BLE001 - whatever it is
+        return None
 
 
 def command(choices: Sequence[str], nodeid: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from conformance.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
 from conformance.outcome import STATUSES, Failure, Outcome, Status
 from conformance.report import FORMAT, CaseRecord, Entry, Header, Pair, Report, Run, Suite, footer_of, set_digest
 from conformance.rule import Rule
@@ -16,10 +17,42 @@ from conformance.target import Build, Device
 CPU, CUDA = "cpu-float32", "cuda-float32"
 STARTED, FINISHED = "2026-01-02T03:04:05+00:00", "2026-01-02T03:05:00+00:00"
 HOSTILE = 'x|`` <img src=x> @someone #1 [a](http://b) </details>\n\n<script>\x1b[31m\u202e\ud800 "quoted" \\'
-RULES = {
-    name: Rule(id=name, text=f"The rule {name}.", topic="Rules", level="documented", link="https://x", since="1.13")
-    for name in ("r.one", "r.two")
-}
+VALID = """\
+  - id: {id}
+    title: {title}
+    why: To test.
+    rules: [{rules}]
+    steps:
+      - a = tensor([1.0], requires_grad=True)
+      - b = a.sigmoid()
+      - expect:
+          b: {{is_leaf: false, grad_fn: SigmoidBackward0}}
+          a: {{is_leaf: true, grad: null}}
+      - b.sum().backward()
+      - expect: {{a: {{grad: sigmoid(a) * (1 - sigmoid(a))}}}}
+"""
+FAILURES = (
+    Failure(line=9, path="b.is_leaf", expected="false", observed="true"),
+    Failure(line=10, path="a.grad", expected="null", observed="[0.25]"),
+)
+GRAPH = Graph(
+    target=CPU,
+    tensors=(
+        GraphTensor(name="a", line=6, shape=(1,), is_leaf=True, requires_grad=True, has_grad=True, accumulates=True),
+        GraphTensor(name="b", line=7, shape=(1,), requires_grad=True, node=0),
+    ),
+    nodes=(
+        GraphNode(
+            name="SigmoidBackward0", next=(GraphEdge(tensor=0),), saved=(SavedTensor(name="result", tensor=1),)
+        ),
+        GraphNode(name="SumBackward0", next=(GraphEdge(node=0),)),
+    ),
+)  # fmt: skip
+
+
+def rule(name: str, **facts: Any) -> Rule:
+    values = {"text": f"The rule {name}.", "topic": "Rules", "level": "documented", "link": "https://x", **facts}
+    return Rule(id=name, since="1.13", **values)
 
 
 def device(kind: str, **facts: Any) -> Device:
@@ -46,6 +79,16 @@ def case(name: str, **facts: Any) -> CaseRecord:
     return CaseRecord(id=name, **values)
 
 
+def valid_case(name: str, **facts: Any) -> CaseRecord:
+    """Return a case whose text is that of a valid one, with steps that stand 5, 6, 7, 10 and 11 lines below its first.
+
+    It begins in line 1, if nothing else is said, where `broken` has its failures.
+    """
+    known = {"line": 1, "title": f"The case {name}", "rules": ("r.one",), **facts}
+    text = VALID.format(id=name, title=known["title"], rules=", ".join(known["rules"]))
+    return case(name, **{"yaml": text, **known})
+
+
 def outcome(status: Status, **facts: Any) -> Outcome:
     return Outcome(status=status, **facts)
 
@@ -53,6 +96,11 @@ def outcome(status: Status, **facts: Any) -> Outcome:
 def failed(path: str = "a.grad", expected: str = "1", observed: str = "2", **facts: Any) -> Outcome:
     failure = Failure(line=11, path=path, expected=expected, observed=observed)
     return Outcome(**{"status": "fail", "step": 2, "line": 12, "failures": (failure,), **facts})
+
+
+def broken(status: Status = "fail", **facts: Any) -> Outcome:
+    """Return the outcome of a valid case that breaks at its third step."""
+    return Outcome(**{"status": status, "step": 2, "line": 9, "failures": FAILURES, **facts})
 
 
 def report(
@@ -81,7 +129,7 @@ def report(
             run=Run(started=STARTED, arguments=arguments),
             build=build(**facts),
         ),
-        rules={rule: RULES[rule] for rule in sorted({rule for record in listed for rule in record.rules})},
+        rules={name: rule(name) for name in sorted({name for record in listed for name in record.rules})},
         cases=listed,
         plan=tuple(Entry(case=name, target=target) for name, target in outcomes),
         outcomes=known,
@@ -90,10 +138,10 @@ def report(
 
 
 TEXTS = st.sampled_from(["", "1", "2", "a.grad", "RuntimeError: no", "TypeError: no", HOSTILE]) | st.text(max_size=8)
-FAILURES = st.builds(Failure, line=st.integers(1, 99), path=TEXTS, expected=TEXTS, observed=TEXTS)
+ANY_FAILURE = st.builds(Failure, line=st.integers(1, 99), path=TEXTS, expected=TEXTS, observed=TEXTS)
 OUTCOMES = st.builds(
     Outcome, status=st.sampled_from(STATUSES), step=st.none() | st.integers(0, 2), reason=TEXTS,
-    failures=st.lists(FAILURES, max_size=2).map(tuple),
+    failures=st.lists(ANY_FAILURE, max_size=2).map(tuple),
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,9 @@ for line in sys.stdin:
 """
 
 
+FAILURE = re.compile(r"fail: line (\d+), (.*?): expected ")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     """What came of a script: its exit status and all that it printed."""
@@ -60,8 +64,8 @@ class Ran:
         """The last word, and for each failure its line in the case file and its path."""
         word = self.verdicts[-1].partition(":")[0]
         assert self.status == {"pass": 0, "fail": 1, "error": 1, "unsupported": 3}[word], self.output
-        places = [line.split(": ")[1].split(", ", 1) for line in self.verdicts if word == "fail"]
-        return word, [(int(number.removeprefix("line ")), path) for number, path in places]
+        places = [FAILURE.match(line) for line in self.verdicts if word == "fail"]
+        return word, [(int(place[1]), place[2]) for place in places if place]
 
 
 def run_script(text: str, *arguments: str, before: str = "") -> Ran:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.outcome import RED, STATUSES, Failure, Outcome, outcome_of
+from conformance.outcome import RED, STATUSES, Failure, Outcome, Status, outcome_of
 
 FAILURE = Failure(line=9, path="a.is_leaf", expected="true", observed="false")
 
@@ -57,7 +57,7 @@ def test_the_statuses_that_fail_a_run_are_among_the_statuses() -> None:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_every_status_goes_through_a_record(status: str) -> None:
+def test_every_status_goes_through_a_record(status: Status) -> None:
     assert outcome_of(Outcome(status=status).record()) == Outcome(status=status)
 
 

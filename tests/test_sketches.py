@@ -329,6 +329,6 @@ def test_a_case_is_asked_for_once_and_up_to_the_step_that_failed() -> None:
     ((number, program),) = worker.requests
     assert number < 0
     assert program["sketch"]
-    assert program["steps"] == [{"line": 7, "do": "a = 1"}]
+    assert program["steps"] == [{"number": 0, "line": 7, "do": "a = 1"}]
     sketches.finish(1.0)
     assert json.loads(msgspec.json.encode(sketches.graphs([("c", "cpu-float32")]))) == {"c": GRAPH}

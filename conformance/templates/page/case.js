@@ -248,20 +248,14 @@ function graphSection(model, details) {
 function runSection(model, item, details) {
   const column = model.columns.find((other) => other.tracks.some((track) => (track?.marks[item.number] || " ") !== " ")) || model.columns[0];
   const dtype = column.tracks.findIndex((track) => (track?.marks[item.number] || " ") !== " ");
-  const command = `pytest ${quoted(`${item.file}::${item.id}[${column.device}-${model.index.dtypes[dtype]}]`)}`;
-  const parts = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, command), copyButton("the command", command)];
-  if (!details.script) return [...parts, h("p", { class: "hint" }, "There is no stand-alone script: the case's text is not a valid case.")];
-  const text = scriptText(model, details.script);
-  return [...parts, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
-    copyButton("the script", text), h("pre", { class: "code script", tabindex: "0" }, text)];
-}
-
-/**
- * @param {Model} model
- * @param {[string[], string]} script
- */
-function scriptText(model, [parts, body]) {
-  return parts.map((name) => model.index.snippets[name]).join("") + body;
+  const asked = `pytest ${quoted(`${item.file}::${item.id}[${column.device}-${model.index.dtypes[dtype]}]`)}`;
+  const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
+  if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the case's text is not a valid case.")];
+  const [parts, body] = details.script;
+  const functions = parts.map((name) => model.index.snippets[name]).join("");
+  return [...command, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
+    h("details", {}, h("summary", {}, "What stands before it: imports, and the functions that it needs"), h("pre", { class: "code script", tabindex: "0" }, functions)),
+    h("pre", { class: "code script", tabindex: "0" }, body), copyButton("the script", functions + body)];
 }
 
 /**

@@ -135,8 +135,8 @@ function labelOf(model, view, row) {
   if (row.kind === "total") return h("span", { class: "label", tabindex: "-1" }, "All of these ", h("span", { class: "count" }, String(row.cases.length)));
   if (row.kind === "target") return h("span", { class: "label", tabindex: "-1" }, model.index.dtypes[row.dtypes[0]]);
   if (row.kind === "case") {
-    const link = inward(view, { page: "case", id: item.id }, { class: "label" }, item.title, " ", h("code", {}, item.id));
-    return row.open === null ? link : h("span", {}, toggle(view, row, "dtypes"), " ", link);
+    const link = inward(view, { page: "case", id: item.id }, { class: row.open === null ? "label" : null }, item.title);
+    return h("span", {}, row.open !== null && toggle(view, row, "dtypes"), " ", link, " ", h("code", {}, item.id));
   }
   const text = row.kind === "topic" ? model.index.topics[row.topic] : rule[1];
   return toggle(view, row, `${text} `, row.kind === "rule" && h("code", {}, rule[0]), " ", h("span", { class: "count" }, String(row.cases.length)));
