@@ -11,7 +11,7 @@ import dis
 import re
 import types
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -44,7 +44,7 @@ NAMED = re.compile(r"\b(?:as|class|def|global)\s+([\w ,]+)|\bfor\s([\w\s,()*]+?)
 INNER = re.compile(r"\bfor\s([\w\s,()*]+?)\sin\b|\blambda\s([\w\s,*]+)|\bdef\s+\w+\s*\(([\w\s,*=]+)")
 GLOBAL = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "STORE_NAME", "STORE_GLOBAL"})
 WORD = re.compile(r"\w+")
-ATTRIBUTE = re.compile(r"\.\s*([A-Za-z]\w*)")
+ATTRIBUTE = re.compile(r"\.(?:\s|\\\n|#.*\n)*([A-Za-z]\w*)")
 KNOWN = vocabulary.ATTRIBUTES.keys() | {
     name for path, names in vocabulary.NAMESPACES.items() for name in (*path.split("."), *names)
 }
@@ -74,8 +74,9 @@ class Uses:
 def uses_of(texts: Texts) -> Uses:
     """Return what the texts of a case use, in the order in which they are run."""
     whole = "\n".join([text for _, text in texts])
-    if not whole.isascii():
-        whole = unicodedata.normalize("NFKC", whole)  # as Python reads names
+    if not whole.isascii():  # Python reads names so
+        texts = [(condition, unicodedata.normalize("NFKC", text)) for condition, text in texts]
+        whole = "\n".join([text for _, text in texts])
     bound = words_in(ASSIGNED, whole)
     has_for, has_def = "for " in whole, "def " in whole
     if has_for or has_def or "as " in whole or "class " in whole or ":=" in whole:
@@ -83,33 +84,30 @@ def uses_of(texts: Texts) -> Uses:
     inner = words_in(INNER, whole) if has_for or has_def or "lambda " in whole else set()
     conditions = {condition for condition, _ in texts if condition is not None}
     always = "\n".join([text for condition, text in texts if condition is None]) if conditions else whole
-    tokens: dict[str | None, set[str]] = {None: tokens_in(always)}
-    for condition in conditions:
-        tokens[condition] = tokens_in("\n".join([text for other, text in texts if other == condition]))
-    known = {first_of(token) for some in tokens.values() for token in some if facts_of(token)}
-    unclear = known & (bound | inner)
+    found: dict[str | None, dict[str, set[Fact]]] = {None: known_in(always)}
+    for condition in sorted(conditions):
+        found[condition] = known_in("\n".join([text for other, text in texts if other == condition]))
+    unclear = (bound | inner) & set().union(*found.values())
     idle = unclear - looked_up(unclear, texts) if unclear else unclear
-    facts = facts_in(tokens[None], idle)
-    conditional = {condition: facts_in(tokens[condition], idle) - facts for condition in sorted(conditions)}
+    facts, *others = [
+        frozenset().union(*[of_name for name, of_name in known.items() if name not in idle]) for known in found.values()
+    ]
+    conditional = {condition: some - facts for condition, some in zip(sorted(conditions), others, strict=True)}
     own = set(ATTRIBUTE.findall(whole)) - KNOWN
     astray = any(fact[0] == "namespace" for some in (facts, *conditional.values()) for fact in some)
     leads_out = bool(own) and (astray or any(map(WAYS_OUT.fullmatch, own)))
     return Uses(facts=facts, conditional=conditional, bound=frozenset(bound), leads_out=leads_out)
 
 
-def facts_in(tokens: Iterable[str], idle: Set[str]) -> frozenset[Fact]:
-    """Return the facts about `tokens`, but those that begin with a name of the case itself."""
-    return frozenset().union(*[facts_of(token) for token in tokens if first_of(token) not in idle])
-
-
-def first_of(token: str) -> str:
-    return token.partition(".")[0].rstrip()
-
-
-def tokens_in(text: str) -> set[str]:
-    """Return the names that `text` uses, each with the attributes that follow it."""
+def known_in(text: str) -> dict[str, set[Fact]]:
+    """Return the facts about the names of the vocabulary that `text` uses, by the first word of each."""
     pattern = NAMES if any(mark in text for mark in CODE_IN_STRINGS) else NAMES_OUTSIDE_STRINGS
-    return set(pattern.findall(text))
+    known: dict[str, set[Fact]] = {}
+    for token in set(pattern.findall(text)):
+        facts = facts_of(token)
+        if facts:
+            known.setdefault(token.partition(".")[0].rstrip(), set()).update(facts)
+    return known
 
 
 def words_in(pattern: re.Pattern[str], text: str) -> set[str]:

@@ -1,11 +1,13 @@
-"""A script comes to the outcome that the suite comes to: on every shipped case, every check and every word of the language."""
+"""A script comes to the outcome that the suite comes to: on every case, every check, every word of the language."""
 
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import pytest
 import torch
@@ -124,7 +126,7 @@ PASSES = {
           return error
 - left, (right, *others) = 1, (2, 3, 4)
 - del left
-- '(u := 3); v = u; w: str' if False else 0
+- (u := 3)
 - expect:
     total: 2
     square(tensor(3.0)): 9
@@ -132,7 +134,7 @@ PASSES = {
     "[n for n in others if n > 3]": [4]
     "{'a': 1, 'b': [True, None]}": "{'b': [True, None], 'a': 1}"
     "f'{right} and {len(others)}'": "'2 and 2'"
-""".replace("- '(u := 3); v = u; w: str' if False else 0\n", "- (u := 3)\n"),
+""",
     "names of the vocabulary that the case takes": """
 - mean = ones(2).mean()
 - norm = nn.LayerNorm(2)
@@ -179,7 +181,7 @@ PASSES = {
       is_leaf: true
 """,
     "tolerances": GRAD + "- expect: {a: {value: [1.05, 2.0], grad: [2.1, 4], rtol: 0.1, version: 0}}\n",
-    "a list with expressions": "- a = tensor([1.0, 2.0])\n- expect: {a: ['a[0]', 2, ], 'a * 1': {value: [1, 'a[1]']}}\n",
+    "a list with expressions": "- a = tensor([1.0, 2.0])\n- expect: {a: ['a[0]', 2], 'a * 1': {value: [1, 'a[1]']}}\n",
     "values by version": """
 - a = tensor([1.0, 2.0], requires_grad=True)
 - b = a * 2
@@ -189,7 +191,10 @@ PASSES = {
     - {type: ValueError, match: never, torch: "<1.0"}
 - expect:
     a: {value: {torch: {"<1.2.3": 0, ">=1.2.3": a}}, grad: {torch: {"<2.0": null, ">=2.0": null}}}
-    b: {version: {torch: {"<9": 0, ">=9": 1}}, view_of: {torch: {"<9": null, ">=9": b}}, value: {torch: {"<2.0a1": [0], ">=2.0a1": [2, 'b[1]']}}}
+    b:
+      version: {torch: {"<9": 0, ">=9": 1}}
+      view_of: {torch: {"<9": null, ">=9": b}}
+      value: {torch: {"<2.0a1": [0], ">=2.0a1": [2, 'b[1]']}}
 """,
     "steps by version": """
 - do: a = symeig(ones(2, 2))
@@ -214,9 +219,8 @@ PASSES = {
 - b = full((2,), 3.0)
 - expect:
     a: {dtype: target, device: target}
-    "(device, dtype)": "(device, 'DTYPE')"
-    b.dtype: dtype
-""".replace('    "(device, dtype)": "(device, \'DTYPE\')"\n', "").replace("    b.dtype: dtype\n", "    b.dtype is dtype: true\n"),
+    b.dtype is dtype: true
+""",
     "a round trip through pickle": "- a = pickled(tensor([1.0]))\n- expect: {a: [1], math.pi: 3.141592653589793}\n",
     "an empty block of warnings": """
 - do: |
@@ -247,8 +251,11 @@ PASSES = {
     é: "'ünï'"
     "(1,\n 2)": "(1, \n 2)"
 """,
-    "gradients of what isn't a tensor in the case's list": GRAD + "- expect: {'[a.grad, None, (1.5, a.shape)]': [[2, 4], null, [1.5, [2]]]}\n",
-    "numbers that are no numbers": "- a = tensor([1.0, inf, -inf, nan])\n- expect: {a: [1, .inf, -.inf, .nan], 'a[3]': .nan, 'a.dtype': \"'float32'\"}\n",
+    "a list of all kinds": GRAD + "- expect: {'[a.grad, None, (1.5, a.shape)]': [[2, 4], null, [1.5, [2]]]}\n",
+    "numbers that are none": """
+- a = tensor([1.0, inf, -inf, nan])
+- expect: {a: [1, .inf, -.inf, .nan], 'a[3]': .nan, a.dtype: "'float32'", 'complex(inf, nan)': "complex(inf, nan)"}
+""",
     "modules and factories in torch": """
 - a = torch.nn.Linear(2, 3)
 - b = torch.fft.fftfreq(4)
@@ -285,8 +292,9 @@ RANDOM = """
 # Steps that make tensors in all ways, on a device that is not the CPU.
 PLACED = """
 - made = [tensor([1.0]), torch.ones(2), randn(2), torch.rand_like(ones(2)), torch.fft.fftfreq(4), fft.rfftfreq(4)]
-- made += [nn.Linear(2, 2).weight, torch.nn.Linear(2, 2).bias, torch.nn.Parameter(zeros(1)), from_numpy(ones(1, device="cpu").numpy())]
-- made += [torch.randperm(3), normal(0.0, 1.0, (2,)), torch.normal(zeros(2), ones(2)), torch.tensor([1], dtype=torch.int64)]
+- made += [nn.Linear(2, 2).weight, torch.nn.Linear(2, 2).bias, torch.nn.Parameter(zeros(1))]
+- made += [from_numpy(ones(1, device="cpu").numpy()), torch.randperm(3), normal(0.0, 1.0, (2,))]
+- made += [torch.normal(zeros(2), ones(2)), torch.tensor([1], dtype=torch.int64)]
 - kept = [zeros(1, device="cpu"), torch.randn(2, device="cpu"), nn.Linear(1, 1, device="cpu").weight]
 - model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
 - model(randn(3, 2)).sum().backward()
@@ -322,7 +330,7 @@ OTHERS = {
     ),
     "the first step that fails ends it": "- a = ones(2)\n- expect: {a: 2}\n- expect: {a: 3}\n- a.view(3)",
     "a subject that raises": "- a = ones(2)\n- expect: {'a.view(3)': 1, 'a.grad.sum()': 1}",
-    "a check of what is no tensor": "- a = None\n- expect: {a: {grad: null, is_leaf: true, type: NoneType, is: 'None'}}",
+    "a check of what is no tensor": "- a = None\n- expect: {a: {grad: null, is_leaf: true, type: NoneType}}",
     "a reference that raises": f"{GRAD}- expect: {{a: {{value: 'a.view(3)', grad: 'a.view(7)'}}}}",
     "a sum of what is too long to show": "- a = ones(3000)\n- expect: {a: 2}",
     "a build without a library": (
@@ -338,7 +346,9 @@ OTHERS = {
     "the end of a generator": "- |\n  def f():\n      raise GeneratorExit\n- f()\n- expect: {f: null}",
     "StopIteration": "- next(iter([]))\n- expect: {'1': 1}",
     "StopIteration where a warning is due": "- do: next(iter([]))\n  warns: {type: UserWarning, match: x}",
-    "an error with a surrogate": "- |\n  def f():\n      raise ValueError(chr_)\n- chr_ = '\\ud800'\n- f()\n- expect: {f: 1}",
+    "an error with half a character": (
+        "- |\n  def f():\n      raise ValueError(half)\n- half = '\\ud800'\n- f()\n- expect: {f: 1}"
+    ),
 }
 FAULTS = {
     "detach that copies": "torch.Tensor.detach = lambda self: self.clone().data",
@@ -461,14 +471,7 @@ def test_a_fault_in_torch_is_seen_by_both(fault: str, monkeypatch: pytest.Monkey
     assert len([status for status, _ in alone if status != "pass"]) > 1
 
 
-def lines_of(text: str) -> list[str]:
-    return text.splitlines()
-
-
-def test_a_script_needs_nothing_but_torch_and_says_how_it_ended(tmp_path: Any) -> None:
-    import subprocess
-    import sys
-
+def test_a_script_needs_nothing_but_torch_and_says_how_it_ended(tmp_path: Path) -> None:
     texts = {"pass": PASSES["a module"], "fail": OTHERS["another error"], "error": OTHERS["an error in a def"]}
     texts["unsupported"] = OTHERS["a build without a library"]
     for word, text in texts.items():
