@@ -228,3 +228,9 @@ def test_an_expression_can_say_what_a_step_can(engine: Engine, before: list[str]
 )  # fmt: skip
 def test_an_expression_reaches_nothing_live(engine: Engine, before: list[str], entries: tuple[str, ...]) -> None:
     assert outcome_of(engine, before, *entries)["status"] == "pass"
+
+
+def test_what_an_expression_makes_lies_on_the_cpu_whatever_the_target(engine: Engine) -> None:
+    steps = ["a = ones(3)", 'expect: {"len(a)": int(ones(3).sum()), "a.device.type": "\'meta\'"}']
+    case = case_of("\n".join(f"- {step}" for step in steps))
+    assert engine.run(request_of(case, device="meta"))["status"] == "pass"
