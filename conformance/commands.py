@@ -66,7 +66,8 @@ Compares two reports, each case on each target, and says whether something got w
 
 {kinds}
 
-A red case that was not run before counts as regressed: while a device is missing, the gate keeps what it holds to.
+An edited case gates too where it turned red: the edit may be the reason, or torch. A red case that was not run before
+counts as regressed: while a device is missing, the gate keeps what it holds to.
 An unfinished new report has no outcome for some of what it planned: that is newly not run.
 
 exit statuses: 0 nothing got worse; 1 something did (kinds marked with *); 2 the reports can't be read or compared

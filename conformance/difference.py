@@ -1,7 +1,8 @@
 """The difference between two reports: each case on each target once, and whether anything got worse.
 
 A pair is a case and a target. What it is now counts more than what has been done to the case: where it ran before and
-isn't run any more, an edit is no excuse. The rest of what an edited case does differently says nothing about torch.
+isn't run any more, or turned red, an edit is no excuse. The rest of what an edited case does differently says nothing
+about torch.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gates(self) -> bool:
-        return self.kind in GATES
+        """Whether this is for the worse; an edit says nothing of torch, but may not hide that something turned red."""
+        turned_red = self.new is not None and self.new.status in BROKEN and not (self.old and self.old.status in BROKEN)
+        return self.kind in GATES or (self.kind == "edited" and turned_red)
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.difference import GATES, KINDS, MEANINGS, Change, Difference, notes_of
+from conformance.difference import KINDS, MEANINGS, Change, Difference, notes_of
 from conformance.markdown import render
 from conformance.report import Report
 from conformance.visible import line_of
@@ -45,7 +45,7 @@ def markdown_of(difference: Difference) -> str:
 
 
 def verdict(difference: Difference) -> str:
-    worse = [kind.replace("-", " ") for kind in difference.counts if kind in GATES]
+    worse = dict.fromkeys(change.kind.replace("-", " ") for change in difference.changes if change.gates)
     return f"worse ({', '.join(worse)})" if worse else "nothing got worse"
 
 

@@ -132,10 +132,11 @@ def edited(outcomes: dict[tuple[str, str], Outcome | None], finished: bool = Tru
 
 
 @pytest.mark.parametrize("new", [GOOD, failed(), LACKS, KNOWN])
-def test_an_edited_case_is_not_compared(new: Outcome) -> None:
+def test_an_edited_case_is_not_compared_but_may_not_hide_that_it_turned_red(new: Outcome) -> None:
     difference = compare(report({PAIR: GOOD}), edited({PAIR: new}))
     assert kinds(difference) == ["edited"]
-    assert not difference.gates
+    assert difference.gates == (new.status == "fail")
+    assert not compare(report({PAIR: failed("another")}), edited({PAIR: new})).gates
 
 
 def test_an_edit_is_no_excuse_for_not_running_any_more() -> None:
@@ -215,9 +216,12 @@ def test_nothing_that_turns_red_or_is_lost_goes_unnoticed(old: Report, new: Repo
     before, after = old.by_pair(), new.by_pair()
     digests = [{record.id: record.digest for record in report.cases} for report in (old, new)]
     for pair, was in before.items():
-        if was.status == "pass" and digests[0][pair[0]] == digests[1].get(pair[0]):
+        if was.status == "pass" and pair[0] in digests[1]:
             now = after.get(pair)
-            worse = now is None or now.status in (RED - {"fixed"}) | {"not-run", "unsupported"}
+            same = digests[0][pair[0]] == digests[1][pair[0]]
+            worse = (
+                now is None or now.status in (RED - {"fixed"}) | {"not-run"} or (same and now.status == "unsupported")
+            )
             assert (pair in gating) == worse
 
 

@@ -172,9 +172,10 @@ function cellOf(model, view, column, row) {
     const conditions = model.index.variants[item]?.[0] || [];
     const variant = variantOf(model, item, column.number);
     const held = conditions.filter((_, at) => variant[at] === "1").join(" and ");
+    const letter = held && variantLetter(model, item, variant);
     const said = message === undefined ? held && `as expected of torch ${held}` : model.index.messages[message];
     const edited = editionOf(model, item, column.number) > 0;
-    return h("td", { class: worst }, sign(worst, said), Boolean(held) && h("sub", { title: held }, variantLetter(model, item, variant)),
+    return h("td", { class: worst }, sign(worst, said), Boolean(letter) && h("sub", { title: held, class: letter === "a" ? null : "other" }, letter),
       edited && h("sup", { title: "this build ran another edition of the case" }, "e"));
   }
   return h("td", { class: worst }, ...Array.from(counts, ([status, count]) =>
