@@ -22,7 +22,7 @@ def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None, script: 
         "why": record.why,
         "source": record.source,
         "yaml": record.yaml,
-        "left_out": left_out(matrix, record, parsed),
+        "left_out": left_out(matrix, parsed),
         "script": None if script is None else [script.parts, script.body],
         "graph": None
         if drawing is None
@@ -32,14 +32,16 @@ def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None, script: 
     }
 
 
-def left_out(matrix: Matrix, record: CaseRecord, parsed: Case | None) -> list[tuple[int, list[int]]]:
+def left_out(matrix: Matrix, parsed: Case | None) -> list[tuple[int, list[int]]]:
     """Return the lines of steps that a condition leaves out, counted from 0 in the text, and the builds that do so."""
+    if parsed is None:
+        return []
     result = []
-    for step in parsed.steps if parsed is not None else ():
+    for step in parsed.steps:
         if "torch" in step:
             without = [i for i, report in enumerate(matrix.reports) if not holds(step["torch"], report.build)]
             if without:
-                result.append((step["line"] - record.line, without))
+                result.append((step["line"] - parsed.line, without))
     return result
 
 

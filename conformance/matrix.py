@@ -5,9 +5,10 @@ It is plain data, ready for JSON, and as small as the page needs it: what stands
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -75,13 +76,15 @@ def columns_of(index: int, report: Report) -> list[Column]:
     targets: dict[str, dict[str, str]] = {}
     for target in report.targets:
         device, _, dtype = target.rpartition("-")
+        if not (device and dtype):  # not as this suite names targets, but whole, so that no two become one
+            device, dtype = target, ""
         targets.setdefault(device, {})[dtype] = target
     devices = sorted(targets, key=lambda name: (IN_TREE.index(name) if name in IN_TREE else len(IN_TREE), name))
     return [Column(report=index, device=device, targets=targets[device]) for device in devices]
 
 
 def index_of(matrix: Matrix, parsed: Mapping[str, Case], own: Report | None = None) -> dict[str, Any]:
-    """Return what the page must know before anything is opened; `parsed` holds the cases that are valid, by digest."""
+    """Return what the page must know before anything is opened; `parsed` holds the cases that are valid, by id."""
     topics = list(dict.fromkeys(case.topic for case in matrix.cases))
     files = list(dict.fromkeys(case.file for case in matrix.cases))
     place = {name: number for number, name in enumerate(matrix.rules)}
@@ -168,11 +171,11 @@ def cells(matrix: Matrix, column: Column, target: str, notes: Notes) -> dict[str
 
 def builds_of(matrix: Matrix, own: Report | None) -> list[dict[str, Any]]:
     """Return what the page says of each build; `own` is the one that has just been tested."""
-    names: Counter[str] = Counter()
+    taken: set[str] = set()
     builds = []
     for report, outcomes in zip(matrix.reports, matrix.outcomes, strict=True):
-        slug = report.build.slug
-        names[slug] += 1
+        name = free_name(report.build.slug, taken)
+        taken.add(name)
         why: Counter[tuple[str, str, str]] = Counter(
             (outcome.target, outcome.status, outcome.reason)
             for outcome in outcomes.values()
@@ -180,8 +183,8 @@ def builds_of(matrix: Matrix, own: Report | None) -> list[dict[str, Any]]:
         )
         builds.append(
             {
-                "id": slug if names[slug] == 1 else f"{slug}~{names[slug]}",
-                "release": ".".join(map(str, release_key(report.build)[0].release)),
+                "id": name,
+                "release": release_of(report.build),
                 "facts": msgspec.to_builtins(report.build),
                 "suite": msgspec.to_builtins(report.header.suite),
                 "run": msgspec.to_builtins(report.header.run),
@@ -195,11 +198,26 @@ def builds_of(matrix: Matrix, own: Report | None) -> list[dict[str, Any]]:
     return builds
 
 
+def free_name(slug: str, taken: Container[str]) -> str:
+    """Return a name that no other build has, since two reports may be of one build."""
+    names = itertools.chain([slug], (f"{slug}~{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def release_of(build: Build) -> str:
+    """Return the release that a build is of, or leads to; of one whose version nobody understands, that version."""
+    try:
+        return ".".join(map(str, versions.version_of(build.torch).release))
+    except ValueError:
+        return build.torch
+
+
 def label(builds: Sequence[dict[str, Any]]) -> None:
     """Give each build the shortest label that tells it from the others of its release."""
-    facts = ("python", "local", "system", "implementation", "git", "started")
+    facts = ("stage", "python", "local", "system", "implementation", "git", "started")
     shown = {
         build["id"]: {
+            "stage": build["facts"]["torch"].partition("+")[0].removeprefix(build["release"]).lstrip("."),
             "python": "py" + ".".join(build["facts"]["python"].split(".")[:2]),
             "local": build["facts"]["torch"].partition("+")[2],
             "system": build["facts"]["system"],
@@ -209,11 +227,16 @@ def label(builds: Sequence[dict[str, Any]]) -> None:
         }
         for build in builds
     }
+    alike: Counter[tuple[str, ...]] = Counter()
     for build in builds:
         own = shown[build["id"]]
         others = [shown[other["id"]] for other in builds if other["release"] == build["release"]]
-        telling = [name for name in facts if len({other[name] for other in others}) > 1]
-        build["label"] = [own[name] for name in dict.fromkeys(["python", *telling]) if own[name]]
+        telling = {name for name in facts if len({other[name] for other in others}) > 1}
+        build["label"] = [own[name] for name in facts if name in telling | {"stage", "python"} and own[name]]
+        name = (build["release"], *build["label"])
+        alike[name] += 1
+        if alike[name] > 1:
+            build["label"].append(f"~{alike[name]}")
         if build["own"]:
             build["label"].append("this run")
 
@@ -235,7 +258,7 @@ def variants_of(matrix: Matrix, parsed: Mapping[str, Case]) -> dict[str, Any]:
     """Return what cases expect by version: their conditions, and which of them hold for each build."""
     variants = {}
     for number, case in enumerate(matrix.cases):
-        known = parsed.get(case.digest) if CONDITION.search(case.yaml) else None
+        known = parsed.get(case.id) if CONDITION.search(case.yaml) else None
         conditions = list(dict.fromkeys(conditions_in(known.steps))) if known is not None else []
         if conditions:
             held = ["".join(str(int(holds(text, report.build))) for text in conditions) for report in matrix.reports]

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from conformance import __version__
@@ -47,14 +47,14 @@ def page_of(
     """
     matrix = matrix_of(reports)
     known = known_cases(matrix, read)
-    parsed = {digest: case for digest, (case, _) in known.items()}
+    parsed = {name: case for name, (case, _) in known.items()}
     index = {**index_of(matrix, parsed, own), "kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
     parts = [packed(index)]
     for at in range(0, len(matrix.cases), CHUNK):
-        chunk = [(record, *known.get(record.digest, (None, None))) for record in matrix.cases[at : at + CHUNK]]
+        chunk = [(record, *known.get(record.id, (None, None))) for record in matrix.cases[at : at + CHUNK]]
         parts.append(packed([details_of(matrix, *known) for known in chunk]))
     style, script = assets()
-    return environment().get_template("page.html.j2").render(
+    return template().render(
         version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,
         skipped=skipped, parts=parts,
         style=style, script=script, style_digest=digest_of(style), script_digest=digest_of(script),
@@ -62,13 +62,16 @@ def page_of(
 
 
 def known_cases(matrix: Matrix, read: Iterable[tuple[Case, Script | None]]) -> Mapping[str, tuple[Case, Script | None]]:
-    """Return the cases of the matrix that are valid by digest; those that nobody has read yet are read here."""
-    known = {case.digest: (case, script) for case, script in read}
+    """Return the cases of the matrix that are valid by id; those whose text nobody has read yet are read here."""
+    texts = {case.text: (case, script) for case, script in read}
+    known = {}
     for record in matrix.cases:
-        if record.digest not in known:
+        if record.yaml in texts and texts[record.yaml][0].id == record.id:
+            known[record.id] = texts[record.yaml]
+        else:
             case = case_of(record, matrix.rules)
             if case is not None:
-                known[record.digest] = case, script_of(case)
+                known[record.id] = case, script_of(case)
     return known
 
 
@@ -83,10 +86,13 @@ def digest_of(text: str) -> str:
 
 
 @cache
-def environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True
+def template() -> Template:
+    """Return the page's template, ready to be filled in."""
+    loader = FileSystemLoader(TEMPLATES)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True
     )
+    return environment.get_template("page.html.j2")
 
 
 def shown(value: Any) -> Any:

@@ -10,8 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from grandalf.graphs import Edge, Vertex
-from grandalf.graphs import Graph as Drawn
+from grandalf.graphs import Edge, Vertex, graph_core
 from grandalf.layouts import SugiyamaLayout
 
 from conformance.graph import Graph, GraphNode, GraphTensor
@@ -24,7 +23,8 @@ SHAPE_SHOWN = 4
 SAVED_SHOWN = 6
 LONGEST_NAME = 60
 ROUNDS = 3  # of putting boxes in an order with few crossings
-MOST_BOXES = 200  # more than that can't be read, and takes long to lay out
+MOST_BOXES = 200  # more than that can't be read
+MOST_PLACES = 6000  # of boxes, and of edges on their way past others; more take seconds to lay out
 
 Size = tuple[float, float]
 Link = tuple[int, int, str]  # from, to, and what kind: flow or memory
@@ -51,13 +51,16 @@ class Path:
 def drawing_of(graph: Graph) -> dict[str, Any] | None:
     """Return the boxes (kind, lines of text, x, y, width, height) and the paths (kind, points) of a graph.
 
-    None for one that is too large to be looked at.
+    None for one that is empty, or too large to be looked at.
     """
-    if len(graph.tensors) + len(graph.nodes) > MOST_BOXES:
+    if not 0 < len(graph.tensors) + len(graph.nodes) <= MOST_BOXES:
         return None
     boxes = [*map(tensor_box, graph.tensors), *(node_box(graph, node) for node in graph.nodes)]
     links = tuple(links_of(graph))
-    centres, paths, size = layout(tuple(box for _, _, box in boxes), links)
+    laid_out = layout(tuple(box for _, _, box in boxes), links)
+    if laid_out is None:
+        return None
+    centres, paths, size = laid_out
     return {
         "size": size,
         "boxes": [(kind, lines, *centre, *box) for (kind, lines, box), centre in zip(boxes, centres, strict=True)],
@@ -75,7 +78,7 @@ def tensor_box(tensor: GraphTensor) -> tuple[str, list[str], Size]:
     """Return the kind, text and size of a tensor's box: its name and shape, then what autograd makes of it."""
     kind = "plain" if not tensor.requires_grad else "leaf" if tensor.is_leaf else "result"
     more = ", …" if len(tensor.shape) > SHAPE_SHOWN else ""
-    shape = f"[{', '.join(map(str, tensor.shape[:SHAPE_SHOWN]))}{more}]"
+    shape = cut(f"[{', '.join(map(str, tensor.shape[:SHAPE_SHOWN]))}{more}]")
     flags = [word for word, holds in (("leaf", tensor.is_leaf), ("requires grad", tensor.requires_grad)) if holds]
     lines = [f"{cut(tensor.name) or 'a tensor'} {shape}", ", ".join(flags) or "no grad"]
     if tensor.retains_grad and not tensor.is_leaf:
@@ -129,8 +132,11 @@ def links_of(graph: Graph) -> list[Link]:
 
 
 @functools.lru_cache(maxsize=4096)
-def layout(sizes: tuple[Size, ...], links: tuple[Link, ...]) -> tuple[list[Size], list[list[Size]], Size]:
-    """Return the centres of boxes of these sizes, the points of each link, and the size of the whole."""
+def layout(sizes: tuple[Size, ...], links: tuple[Link, ...]) -> tuple[list[Size], list[list[Size]], Size] | None:
+    """Return the centres of boxes of these sizes, the points of each link, and the size of the whole.
+
+    None where that would take too long.
+    """
     vertices = [Vertex(number) for number in range(len(sizes))]
     for vertex, size in zip(vertices, sizes, strict=True):
         vertex.view = Box(size)
@@ -139,10 +145,14 @@ def layout(sizes: tuple[Size, ...], links: tuple[Link, ...]) -> tuple[list[Size]
         edge.view = Path()
     left, below = 0.0, 0.0
     centres: list[Size] = [(0.0, 0.0)] * len(sizes)
-    for component in Drawn(vertices, list(edges.values())).C:
+    for part in parts_of(len(sizes), links):
+        own = [edge for (first, _), edge in edges.items() if first in part]
+        component = graph_core([vertices[number] for number in part], own)
         placed = SugiyamaLayout(component)
         placed.xspace, placed.yspace = GAP
         placed.init_all(optimize=True)
+        if sum(map(len, placed.layers)) > MOST_PLACES:
+            return None
         placed.draw(ROUNDS)
         views = [vertex.view for vertex in placed.grx]
         shift = left - min(view.xy[0] - view.w / 2 for view in views)
@@ -155,6 +165,18 @@ def layout(sizes: tuple[Size, ...], links: tuple[Link, ...]) -> tuple[list[Size]
         below = max(below, *(view.xy[1] + view.h / 2 - top for view in views))
     paths = [route(edges, first, second, sizes) for first, second, _ in links]
     return centres, paths, (round(left - GAP[0], 1), round(below, 1))
+
+
+def parts_of(count: int, links: Sequence[Link]) -> list[list[int]]:
+    """Return which vertices hang together, always in the same order; grandalf's own division has none."""
+    part = [[number] for number in range(count)]
+    for first, second, _ in links:
+        one, other = part[first], part[second]
+        if one is not other:
+            one += other
+            for number in other:
+                part[number] = one
+    return [sorted(one) for number, one in enumerate(part) if min(one) == number]
 
 
 def moved(point: Size, right: float, down: float) -> Size:

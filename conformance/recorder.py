@@ -117,7 +117,9 @@ class Recorder:
 
     def prepare(self) -> None:
         """Load what writes the page, while the worker loads torch."""
-        import conformance.page  # noqa: F401, PLC0415 - a session without cases does without
+        from conformance.page import template  # noqa: PLC0415 - a session without cases does without
+
+        template()
 
     def write_page(self, report: Report) -> None:
         """Write the page of this run, with the published reports beside it."""

@@ -72,7 +72,7 @@ def build(**facts: Any) -> Build:
 
 def case(name: str, **facts: Any) -> CaseRecord:
     values = {
-        "file": "cases/x.yaml", "line": 10 * (ord(name[0]) - 96), "topic": "Tests", "title": f"The case {name}",
+        "file": "cases/x.yaml", "line": 10 * (ord(name[:1] or "a") - 96), "topic": "Tests", "title": f"The case {name}",
         "why": "To test.", "level": "documented", "rules": ("r.one",), "source": (), "digest": f"digest-{name}",
         "yaml": f"- id: {name}\n", **facts,
     }  # fmt: skip

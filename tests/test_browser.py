@@ -14,10 +14,11 @@ import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from samples import CPU, CUDA, GRAPH, broken, case, device, failed, outcome, report, rule, valid_case
+from samples import CPU, CUDA, FAILURES, GRAPH, broken, case, device, failed, outcome, report, rule, valid_case
 
 from conformance.difference import compare
 from conformance.matrix import matrix_of
+from conformance.outcome import Failure
 from conformance.page import page_of
 from conformance.report import Report
 
@@ -457,3 +458,190 @@ def test_without_javascript_the_counts_are_there(browser: Browser, address: str)
     context.close()
     assert "torch 2.13.0+cpu" in text
     assert "need JavaScript" in text
+
+
+Shower = Callable[..., Page]
+
+
+@pytest.fixture
+def shown(opened: Opener, tmp_path: Path) -> Shower:
+    """Give a function that opens the page of some reports."""
+
+    def show(*reports: Report, fragment: str = "") -> Page:
+        path = tmp_path / "index.html"
+        path.write_text(page_of(reports), encoding="utf-8")
+        return opened(path.as_uri() + fragment)
+
+    return show
+
+
+ODD_IDS = [
+    "__proto__", "constructor", "toString", "../..", "%2F", "%", "#", "?", "&", "=", "a/b", "a b", "a\nb", "a'\"b",
+    "a+b", "\x00", "\r\n", "", "\ud800", "case", "\u202e",
+]  # fmt: skip
+
+
+def test_names_that_mean_something_elsewhere_are_names_here(shown: Shower) -> None:
+    cases = [
+        case(name, line=20 * at + 20, title=f"Case {at}", topic=name, rules=(name,)) for at, name in enumerate(ODD_IDS)
+    ]
+    target = "__proto__-constructor"
+    page = shown(report({(name, target): failed(observed=name) for name in ODD_IDS}, cases=cases))
+    while page.locator("button.toggle[aria-expanded=false]").count():
+        page.locator("button.toggle[aria-expanded=false]").first.click()
+    before = rows(page)
+    assert sum("Case" in row for row in before) == len(ODD_IDS)
+    page.wait_for_url("**flip=**")
+    page.wait_for_timeout(300)
+    page.reload()
+    page.wait_for_selector("#wait", state="detached")
+    assert rows(page) == before
+    links = page.locator("table.matrix tbody a").evaluate_all("links => links.map(a => [a.textContent, a.hash])")
+    assert len({fragment for _, fragment in links}) == len(ODD_IDS)
+    for title, fragment in links:
+        page.goto(page.url.partition("#")[0] + fragment)
+        expect(page.locator("#sheet h1")).to_have_text(title)
+    page.goto(page.url.partition("#")[0] + "#")
+    page.locator("table.matrix thead a").click()
+    expect(page.locator("#sheet tbody th").first).to_have_text(target)
+
+
+def test_rows_whose_names_are_alike_open_apart(shown: Shower) -> None:
+    cases = [
+        case("a", topic="t", rules=("r",)),
+        case("b", topic="t/r", rules=("x",)),
+        case("c", topic="r", rules=("t",)),
+    ]
+    page = shown(report({(name, CPU): GOOD for name in "abc"}, cases=cases))
+    page.locator("button.toggle").nth(1).click()
+    page.locator("button.toggle").first.click()
+    assert [row for row in rows(page) if row[0] in "+-"] == [
+        "- t 1", "+ The rule r. r 1", "- t/r 1", "+ The rule x. x 1", "+ r 1"
+    ]  # fmt: skip
+
+
+def test_a_case_without_a_title_or_a_rule_can_be_reached(shown: Shower) -> None:
+    cases = [case("a", title=" "), case("b", rules=())]
+    page = shown(report({(name, CPU): failed() for name in "ab"}, cases=cases), fragment="#?status=fail")
+    assert [row for row in rows(page) if row[0] in "+-"] == [
+        "- Tests 2",
+        "- The rule r.one. r.one 1",
+        "- Without a rule 1",
+    ]
+    page.get_by_role("link", name="Untitled").click()
+    expect(page.locator("#sheet h1")).to_have_text("Untitled")
+    page.go_back()
+    page.get_by_role("link", name="The case b").click()
+    expect(page.locator("#sheet h1")).to_have_text("The case b")
+
+
+@pytest.mark.parametrize(
+    ("plan", "item"),
+    [({}, "a"), ({("b", CPU): GOOD}, "a"), ({("a", "cpu"): GOOD}, "a[cpu]"),
+     ({("a", "my-npu-float32"): GOOD}, "a[my-npu-float32]")],
+)  # fmt: skip
+def test_the_command_for_a_case_names_what_there_is(shown: Shower, plan: Any, item: str) -> None:
+    page = shown(report(plan, cases=[case("a"), case("b")]), fragment="#case/a")
+    assert page.locator("pre.code").first.inner_text() == f"pytest 'cases/x.yaml::{item}'"
+
+
+def test_a_group_of_builds_is_called_all_only_if_it_is_and_by_its_dtypes_where_they_differ(shown: Shower) -> None:
+    cases = [valid_case("a")]
+    reports = [
+        report({("a", CPU): GOOD, ("a", DOUBLE): GOOD}, cases=cases, torch="2.0.0"),
+        report({("a", CPU): broken(), ("a", DOUBLE): broken()}, cases=cases, torch="2.1.0"),
+    ]
+    page = shown(*reports, fragment="#case/a")
+    heads = page.locator("table.steps thead th")
+    assert heads.all_inner_texts() == ["Line", "Step", "2.0.0 py3.11 cpu", "2.1.0 py3.11 cpu"]
+    reports = [
+        report({("a", CPU): GOOD, ("a", DOUBLE): broken()}, cases=cases, torch=torch) for torch in ("2.0", "2.1")
+    ]
+    page = shown(*reports, fragment="#case/a")
+    heads = page.locator("table.steps thead th")
+    assert heads.all_inner_texts() == ["Line", "Step", "all builds, float32", "all builds, float64"]
+
+
+def steps_said(page: Page) -> list[str]:
+    return [" ".join(text.split()) for text in page.locator("table.steps td:last-child").all_inner_texts()]
+
+
+@pytest.mark.parametrize("line", [1, 4, 99, 10**9])
+def test_an_outcome_whose_line_is_no_step_says_nothing_of_the_steps(shown: Shower, line: int) -> None:
+    page = shown(report({("a", CPU): broken(line=line)}, cases=[valid_case("a")]), fragment="#case/a")
+    assert steps_said(page) == ["unknown: fail"] * 5
+
+
+def test_steps_that_a_build_never_ran_are_not_said_to_hold(shown: Shower) -> None:
+    old = report({("a", CPU): GOOD}, cases=[valid_case("a", digest="old")], torch="2.0.0")
+    new = report({("a", CPU): broken()}, cases=[valid_case("a", digest="new")])
+    page = shown(old, new, fragment="#case/a")
+    before = page.locator("table.steps td:nth-child(3)")
+    assert before.all_inner_texts() == ["ran another edition"] * 5
+
+
+def test_a_text_whose_steps_can_not_be_told_apart_is_shown_all_the_same(shown: Shower) -> None:
+    text = "  - {id: a, title: x, why: w, rules: [r.one], steps: [a = 1, {expect: {a: 1}}]}\n"
+    page = shown(report({("a", CPU): broken()}, cases=[valid_case("a", yaml=text)]), fragment="#case/a")
+    assert page.locator("table.steps").count() == 0
+    assert "can't be told apart" in page.locator("#sheet").inner_text()
+    assert "steps: [a = 1" in page.locator("pre.code").last.inner_text()
+    commented = valid_case("a").yaml.replace("steps:", "steps:  # three")
+    page = shown(report({("a", CPU): broken()}, cases=[valid_case("a", yaml=commented)]), fragment="#case/a")
+    assert page.locator("table.steps tbody tr").count() == 5
+
+
+def test_texts_without_end_are_cut(shown: Shower) -> None:
+    lines = "  - a = 1\n"
+    endless = case("a", title="T" * 10**6, yaml="\tsteps:\n" + lines * 200_000)
+    long = Failure(line=1, path="p" * 10**6, expected="e" * 10**6, observed="o" * 10**6)
+    failed = outcome("fail", failures=(long, *FAILURES * 750))
+    page = shown(report({("a", CPU): failed}, cases=[endless]), fragment="#case/a")
+    assert page.locator("#sheet h1").inner_text().endswith("… (950000 characters more)")
+    assert page.locator("#sheet pre.code").last.inner_text().endswith("characters more)")
+    assert page.locator("table.steps tbody tr").count() == 1001
+    assert page.locator(".failure tbody tr").count() == 1001
+    assert page.locator(".failure tbody tr").last.inner_text() == "and 501 more"
+
+
+def test_long_names_need_no_sideways_scrolling_but_in_tables(shown: Shower) -> None:
+    long = "n" * 3000
+    cases = [case("a", title=long, topic=long, why=long, file=long)]
+    reports = [
+        report({("a", f"{long}-{long}"): failed()}, cases=cases, torch=torch, path=long) for torch in ("2.0", long)
+    ]
+    for fragment in ("", "#?status=fail", "#case/a", f"#build/{reports[1].build.slug}"):
+        page = shown(*reports, fragment=fragment)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1200, fragment
+
+
+def test_the_skip_link_keeps_the_view(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#?status=fail")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    assert page.url.endswith("#?status=fail")
+    page.goto(f"{address}#content")
+    page.reload()
+    page.wait_for_selector("#wait", state="detached")
+    expect(page.locator("#matrix h1")).to_be_visible()
+
+
+def test_a_link_in_a_sentence_ends_before_its_full_stop(shown: Shower) -> None:
+    known = outcome("known", reason="late (see https://example.org/issues/1?a=b).")
+    page = shown(report({("a", CPU): known}, cases=[valid_case("a")]), fragment="#case/a")
+    assert page.get_by_role("link", name="upstream").get_attribute("href") == "https://example.org/issues/1?a=b"
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "data:text/html,x", "//example.org", "ftp://x", "https://a b"])
+def test_a_rule_with_another_kind_of_link_is_no_link(shown: Shower, link: str) -> None:
+    made = report({("a", CPU): GOOD}, cases=[case("a")])
+    page = shown(msgspec.structs.replace(made, rules={"r.one": rule("r.one", link=link)}), fragment="#case/a")
+    assert page.get_by_role("link", name="PyTorch says").count() == 0
+    assert f"PyTorch says: {link}" in page.locator("#sheet").inner_text()
+
+
+def test_an_empty_report_says_that_there_is_nothing(shown: Shower) -> None:
+    page = shown(report({}, devices=()))
+    assert page.inner_text("#found") == "0 cases in 0 columns"
+    assert "Nothing fits" in page.inner_text("#table")

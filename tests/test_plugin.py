@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
 import time
 import xml.etree.ElementTree as ET
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from samples import CPU, report, valid_case
 from sessions import Session
 
+from conformance.outcome import Outcome
+from conformance.report_file import text_of
 from conformance.schema import load_schema
 
 GOOD = """\
@@ -306,7 +312,7 @@ def test_a_finished_report_replaces_the_one_before(session: Session) -> None:
     assert session.run().statuses == {"first": "fail"}
     session.cases(first=GOOD)
     assert session.run().statuses == {"first": "pass"}
-    assert [path.name.count("partial") for path in (session.directory / "reports").iterdir()] == [0]
+    assert sorted(path.suffix for path in (session.directory / "reports").iterdir()) == [".html", ".json"]
 
 
 def test_what_is_kept_of_a_file_is_forgotten_when_it_changes(session: Session) -> None:
@@ -325,7 +331,8 @@ def test_the_report_goes_where_it_is_told(session: Session) -> None:
     session.cases(first=GOOD)
     result = session.run("--report", "elsewhere")
     assert result.report is None
-    (written,) = (session.directory / "elsewhere").iterdir()
+    page, written = sorted((session.directory / "elsewhere").iterdir())
+    assert page.name == "index.html"
     assert json.loads(written.read_text())["footer"]["counts"] == {"pass": 1}
 
 
@@ -338,3 +345,83 @@ def test_case_files_of_several_places_make_one_report(session: Session) -> None:
     for result in (session.run(*places), session.run(*places, "-n", "2")):
         assert result.status == 0, result.output
         assert result.statuses == {"first": "pass", "second": "pass"}
+
+
+def index_of(page: Path) -> dict[str, Any]:
+    """Return what a page knows before anything on it is opened."""
+    packed = page.read_text(encoding="utf-8").partition('id="part-0">')[2].partition("<")[0]
+    index: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return index
+
+
+def publish(session: Session, torch: str) -> Path:
+    """Put a report of another build where the published ones are."""
+    place = session.directory / "reports" / "published"
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{torch}.json"
+    made = report({("first", CPU): Outcome(status="pass")}, cases=[valid_case("first")], torch=torch)
+    path.write_text(text_of(made), encoding="utf-8")
+    return path
+
+
+def test_a_run_writes_a_page_with_the_published_reports_beside_it(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    publish(session, "1.13.1")
+    publish(session, "2.0.1")
+    result = session.run()
+    assert result.status == 1
+    assert "page: reports/index.html" in result.output
+    assert result.report is not None
+    index = index_of(session.directory / "reports" / "index.html")
+    own = result.report["header"]["build"]["torch"]
+    assert [(build["facts"]["torch"], build["own"]) for build in index["builds"]] == [
+        ("1.13.1", False), ("2.0.1", False), (own, True)
+    ]  # fmt: skip
+    marks = {index["builds"][each["build"]]["facts"]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
+    assert marks == {"1.13.1": "p ", "2.0.1": "p ", own: "pf"}
+
+
+def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(session: Session) -> None:
+    session.cases(first=GOOD)
+    publish(session, "1.13.1")
+    publish(session, "2.0.1").write_text('{"format": 1, "header"')
+    result = session.run()
+    assert result.status == 0, result.output
+    assert result.statuses == {"first": "pass"}
+    page = session.directory / "reports" / "index.html"
+    assert [build["own"] for build in index_of(page)["builds"]] == [False, True]
+    notice = page.read_text(encoding="utf-8").partition("Not shown:")[2].partition("</p>")[0]
+    assert "2.0.1.json" in notice
+    assert "is it cut off?" in notice
+
+
+def test_a_page_that_can_not_be_written_leaves_the_run_and_its_report_alone(session: Session) -> None:
+    session.cases(first=GOOD)
+    (session.directory / "reports" / "index.html").mkdir(parents=True)
+    result = session.run()
+    assert result.status == 0, result.output
+    assert "no page: IsADirectoryError" in result.output
+    assert "page: reports/index.html" not in result.output
+    assert "report: reports/torch-" in result.output
+    assert result.statuses == {"first": "pass"}
+    assert result.report is not None
+    assert result.report["footer"]["exit_status"] == 0
+    assert [path for path in (session.directory / "reports").iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_session_that_runs_nothing_leaves_the_page_alone(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.run()
+    page = session.directory / "reports" / "index.html"
+    before = page.read_bytes()
+    session.run("--collect-only")
+    assert page.read_bytes() == before
+
+
+def test_with_xdist_there_is_one_page_of_the_whole_run(session: Session) -> None:
+    session.cases(**{f"case_{number}": GOOD for number in range(8)})
+    result = session.run("-n", "2")
+    assert result.output.count("page: reports/index.html") == 1
+    index = index_of(session.directory / "reports" / "index.html")
+    assert len(index["cases"]) == 8
+    assert [build["own"] for build in index["builds"]] == [True]

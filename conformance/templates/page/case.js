@@ -1,6 +1,8 @@
 // The page of one case: what it checks and why, its steps, what each build made of it, and how to see it for oneself.
 
-/** @typedef {{columns: number[], dtype: string, outcome: Outcome | null, status: string}} Group */
+const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
+
+/** @typedef {{columns: Set<number>, dtypes: Set<string>, outcome: Outcome | null, status: string, edited: boolean}} Group */
 
 /**
  * Return the page of a case.
@@ -18,7 +20,7 @@ function caseSheet(model, view, item, details) {
     h("p", { class: "why" }, details.why),
     rulesOf(model, view, item),
     h("h2", {}, "Outcomes"), ...rangesOf(model, item), outcomeTable(model, view, item, details),
-    ...red.map((group) => failureOf(model, item, group)),
+    ...red.map((group) => failureOf(model, item, group, groups)),
     ...knownIssues(groups),
     h("h2", {}, "Steps"), stepTable(model, item, details, groups),
     h("h2", {}, "The graph that it builds"), ...graphSection(model, details),
@@ -34,12 +36,22 @@ function caseSheet(model, view, item, details) {
  * @param {Case} item
  */
 function rulesOf(model, view, item) {
-  const entries = item.rules.map((rule) => {
+  const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
     const [id, text, level, link, , since] = model.index.rules[rule];
     return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
       ` ${level}, since ${since} · `, outward(link, "PyTorch says")));
   });
-  return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries);
+  return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries, moreOf(item.rules, "li"));
+}
+
+/**
+ * Return what stands for the entries of a list that are not shown.
+ * @param {unknown[]} list
+ * @param {string} tag
+ */
+function moreOf(list, tag) {
+  const count = list.length - MOST_ENTRIES;
+  return count > 0 && h(tag, {}, tag === "tr" ? h("td", { colspan: 3 }, `and ${count} more`) : `and ${count} more`);
 }
 
 /**
@@ -59,10 +71,13 @@ function groupsOf(model, item, details) {
       if (!status) return;
       const place = places.get(`${column.number}/${name}`);
       const without = details.left_out.filter(([, builds]) => builds.includes(model.index.builds.indexOf(column.build)));
-      const key = [status, place, editionOf(model, item.number, column.number), without.map(([line]) => line)].join("/");
-      const group = groups.get(key);
-      if (group) group.columns.push(column.number);
-      else groups.set(key, { columns: [column.number], dtype: name, outcome: place === undefined ? null : details.outcomes[place], status });
+      const edition = editionOf(model, item.number, column.number);
+      const key = [status, place, edition, without.map(([line]) => line)].join("/");
+      const outcome = place === undefined ? null : details.outcomes[place];
+      const group = groups.get(key) || { columns: new Set(), dtypes: new Set(), outcome, status, edited: edition > 0 };
+      group.columns.add(column.number);
+      group.dtypes.add(name);
+      groups.set(key, group);
     });
   }
   return [...groups.values()];
@@ -88,7 +103,7 @@ function rangesOf(model, item) {
         else ranges.push([status, column.build.release, column.build.release]);
       }
       const said = ranges.map(([status, first, last]) => `${status} on ${first === last ? first : `${first} to ${last}`}`);
-      if (said.length) lines.push(h("p", { class: "ranges" }, h("strong", {}, `${device}, ${dtype}: `), said.join("; ")));
+      if (said.length) lines.push(h("p", { class: "ranges" }, h("strong", {}, `${[device, dtype].filter(Boolean).join(", ")}: `), said.join("; ")));
     });
   }
   return lines;
@@ -117,29 +132,34 @@ function outcomeTable(model, view, item, details) {
 }
 
 /**
- * Name the columns of a group.
+ * Name the columns of a group, and its dtypes where another group has others.
  * @param {Model} model
  * @param {Group} group
+ * @param {Group[]} groups
  */
-function namesOf(model, group) {
-  const planned = group.columns.length;
-  if (planned === model.columns.length && planned > 1) return "all builds";
-  return group.columns.map((number) => `${model.columns[number].build.facts.torch} ${shortName(model.columns[number])}`).join(", ");
+function namesOf(model, group, groups) {
+  const columns = [...group.columns].map((number) => model.columns[number]);
+  const isAll = columns.length === model.columns.length && columns.length > 1;
+  const names = isAll ? "all builds" : columns.map((column) => `${column.build.facts.torch} ${shortName(column)}`).join(", ");
+  const dtypes = new Set(groups.flatMap((other) => [...other.dtypes]));
+  return group.dtypes.size === dtypes.size ? names : `${names}, ${[...group.dtypes].join(" and ")}`;
 }
 
 /**
  * @param {Model} model
  * @param {Case} item
  * @param {Group} group
+ * @param {Group[]} groups
  */
-function failureOf(model, item, group) {
+function failureOf(model, item, group, groups) {
   const outcome = /** @type {Outcome} */ (group.outcome);
-  const rows = (outcome.failures || []).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
+  const failures = outcome.failures || [];
+  const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
   const head = ["What", "Line", "Expected", "Observed"].map((name) => h("th", { scope: "col" }, name));
   return h("section", { class: "failure" },
-    h("h3", {}, sign(group.status), ` ${group.status}: ${MEANINGS[group.status][1]}`), h("p", {}, namesOf(model, group)),
-    rows.length > 0 && h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Expected and observed" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows))),
+    h("h3", {}, sign(group.status), ` ${group.status}: ${MEANINGS[group.status][1]}`), h("p", {}, namesOf(model, group, groups)),
+    rows.length > 0 && h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Expected and observed" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows, moreOf(failures, "tr")))),
     Boolean(outcome.reason) && h("p", {}, outcome.reason),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called in ${item.file}:${line}, ${name}`)),
     Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The last that the worker wrote"), h("pre", { tabindex: "0" }, outcome.stderr)));
@@ -153,7 +173,7 @@ function knownIssues(groups) {
   if (known.length === 0) return [];
   const entries = known.map((group) => {
     const reason = group.outcome?.reason || "";
-    const address = /https?:\/\/\S+/.exec(reason);
+    const address = /https?:\/\/\S*[\w/#=&%~+-]/.exec(reason);
     return h("li", {}, sign(group.status), ` ${reason} `, address && outward(address[0], "upstream"));
   });
   return [h("h2", {}, "Known issues"), h("ul", {}, ...entries)];
@@ -164,7 +184,7 @@ function knownIssues(groups) {
  * @param {string[]} lines
  */
 function stepLines(lines) {
-  const first = lines.findIndex((line) => line.trim() === "steps:");
+  const first = lines.findIndex((line) => /^\s*steps:\s*(#.*)?$/.test(line));
   const entry = lines.findIndex((line, number) => number > first && line.trimStart().startsWith("- "));
   if (first < 0 || entry < 0) return [];
   const dash = lines[entry].slice(0, lines[entry].indexOf("- ") + 2);
@@ -181,25 +201,27 @@ function stepLines(lines) {
 function stepTable(model, item, details, groups) {
   const lines = details.yaml.replace(/\n$/, "").split("\n");
   const starts = stepLines(lines);
-  const stepAt = (/** @type {number} */ line) => starts.filter((start) => start <= line).length - 1;
+  if (starts.length === 0) return h("p", { class: "hint" }, "The steps can't be told apart; the text below has them.");
+  const stepAt = (/** @type {number} */ line) => (line < lines.length ? starts.filter((start) => start <= line).length - 1 : -1);
   const ran = groups.filter((group) => !["not-run", "unsupported"].includes(group.status) || group.outcome?.line);
   const failedAt = ran.map(({ outcome }) => {
     if (outcome?.line === undefined) return outcome ? -1 : starts.length;
-    return stepAt(outcome.line - item.line) < 0 ? starts.length : stepAt(outcome.line - item.line);
+    return stepAt(outcome.line - item.line);
   });
   const leftOut = new Map(details.left_out.map(([line, builds]) => [stepAt(line), builds]));
-  const rows = starts.map((start, number) => {
+  const rows = starts.slice(0, MOST_ENTRIES).map((start, number) => {
     const text = lines.slice(start, starts[number + 1] ?? lines.length);
     const cells = ran.map((group, at) => {
-      const build = model.index.builds.indexOf(model.columns[group.columns[0]].build);
+      if (group.edited) return h("td", { class: "skipped" }, "ran another edition");
+      const build = model.index.builds.indexOf(model.columns[[...group.columns][0]].build);
       if (leftOut.get(number)?.includes(build)) return h("td", { class: "skipped" }, "not for this torch");
       return stepCell(group, failedAt[at], number);
     });
     return h("tr", {}, h("th", { scope: "row" }, String(item.line + start)), h("td", { class: "code" }, h("pre", {}, dedented(text))), ...cells);
   });
-  const head = [h("th", { scope: "col" }, "Line"), h("th", { scope: "col" }, "Step"), ...ran.map((group) => h("th", { scope: "col" }, namesOf(model, group)))];
+  const head = [h("th", { scope: "col" }, "Line"), h("th", { scope: "col" }, "Step"), ...ran.map((group) => h("th", { scope: "col" }, namesOf(model, group, groups)))];
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Steps" },
-    h("table", { class: "steps" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
+    h("table", { class: "steps" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows, moreOf(starts, "tr"))));
 }
 
 /**
@@ -221,7 +243,7 @@ function stepCell(group, failedAt, number) {
  * @param {string[]} lines
  */
 function dedented(lines) {
-  const depth = Math.min(...lines.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length));
+  const depth = lines.filter((line) => line.trim()).reduce((least, line) => Math.min(least, line.length - line.trimStart().length), Infinity);
   return lines.map((line) => line.slice(depth)).join("\n").trimEnd();
 }
 
@@ -231,7 +253,7 @@ function dedented(lines) {
  */
 function graphSection(model, details) {
   const drawing = details.graph;
-  if (!drawing) return [h("p", { class: "hint" }, "No graph was recorded: the case builds none, or no run has looked at it.")];
+  if (!drawing) return [h("p", { class: "hint" }, "No graph is drawn: the case builds none, no run has looked at it, or it is too large.")];
   const build = model.index.builds[drawing.build];
   return [
     graphOf(drawing),
@@ -246,9 +268,11 @@ function graphSection(model, details) {
  * @param {Details} details
  */
 function runSection(model, item, details) {
-  const column = model.columns.find((other) => other.tracks.some((track) => (track?.marks[item.number] || " ") !== " ")) || model.columns[0];
-  const dtype = column.tracks.findIndex((track) => (track?.marks[item.number] || " ") !== " ");
-  const asked = `pytest ${quoted(`${item.file}::${item.id}[${column.device}-${model.index.dtypes[dtype]}]`)}`;
+  const isPlanned = (/** @type {Track | null} */ track) => (track?.marks[item.number] || " ") !== " ";
+  const column = model.columns.find((other) => other.tracks.some(isPlanned));
+  const dtype = column && model.index.dtypes[column.tracks.findIndex(isPlanned)];
+  const target = column ? `[${[column.device, dtype].filter(Boolean).join("-")}]` : "";
+  const asked = `pytest ${quoted(`${item.file}::${item.id}${target}`)}`;
   const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
   if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the case's text is not a valid case.")];
   const [parts, body] = details.script;

@@ -12,7 +12,7 @@
 /** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, words: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
 /** @typedef {{number: number, id: string, title: string, topic: number, level: string, rules: number[], file: string, line: number}} Case */
-/** @typedef {{rule: number, cases: number[]}} Branch */
+/** @typedef {{rule: number, cases: number[]}} Branch of the cases that cite a rule, or with -1 of those that cite none */
 /** @typedef {{index: Index, columns: Column[], cases: Case[], byId: Map<string, Case>, tree: Branch[][], topicCases: number[][]}} Model */
 
 /** @typedef {{line: number, path: string, expected: string, observed: string}} Failure */
@@ -41,7 +41,7 @@ function modelOf(index) {
   for (const build of index.builds) build.id = visible(build.id);
   index.topics = index.topics.map(visible);
   const cases = index.cases.map(([id, title, topic, observed, rules, file, line], number) => ({
-    number, id: visible(id), title, topic, level: observed ? "observed" : "documented", rules, file: index.files[file], line,
+    number, id: visible(id), title: title.trim() ? title : "Untitled", topic, level: observed ? "observed" : "documented", rules, file: index.files[file], line,
   }));
   const columns = index.columns.map((packed, number) => {
     const build = index.builds[packed.build];
@@ -58,7 +58,7 @@ function modelOf(index) {
   const topicCases = index.topics.map(() => []);
   for (const item of cases) {
     topicCases[item.topic].push(item.number);
-    for (const rule of item.rules) {
+    for (const rule of item.rules.length ? item.rules : [-1]) {
       const listed = byRule[item.topic].get(rule);
       if (listed) listed.push(item.number);
       else byRule[item.topic].set(rule, [item.number]);

@@ -16,6 +16,16 @@ function visible(text) {
   });
 }
 
+const LONGEST_TEXT = 50_000; // of what nobody reads to its end, and what takes a browser long to lay out
+
+/**
+ * Return text, cut if it is very long.
+ * @param {string} text
+ */
+function shortened(text) {
+  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT)}… (${text.length - LONGEST_TEXT} characters more)`;
+}
+
 /** @typedef {Node | string | null | undefined | false} Child */
 
 /**
@@ -56,7 +66,7 @@ function fill(element, properties, children) {
     }
   }
   for (const child of children) {
-    if (typeof child === "string") element.append(visible(child));
+    if (typeof child === "string") element.append(visible(shortened(child)));
     else if (child) element.append(child);
   }
 }

@@ -139,7 +139,7 @@ function rowsOf(model, view, found) {
   model.tree.forEach((branches, topic) => {
     const cases = model.topicCases[topic].filter(isIn);
     if (cases.length === 0) return;
-    const name = model.index.topics[topic];
+    const name = partOfKey(model.index.topics[topic]);
     const open = found.asked !== flipped.has(name);
     rows.push({ kind: "topic", key: name, topic, rule: -1, cases, dtypes: found.dtypes, open });
     if (!open) return;
@@ -148,7 +148,7 @@ function rowsOf(model, view, found) {
     for (const branch of branches) {
       const below = branch.cases.filter(isIn);
       if (below.length === 0) continue;
-      const key = `${name}/${model.index.rules[branch.rule][0]}`;
+      const key = `${name}/${partOfKey(model.index.rules[branch.rule]?.[0] ?? "")}`;
       const fresh = below.filter((item) => !listed.has(item));
       const isOpen = fresh.some((item) => found.asked || hasMark(tracks, item, redMarks)) !== flipped.has(key);
       rows.push({ kind: "rule", key, topic, rule: branch.rule, cases: below, dtypes: found.dtypes, open: isOpen });
@@ -163,6 +163,14 @@ function rowsOf(model, view, found) {
 }
 
 /**
+ * Return a name as it stands in the key of a row, where a slash parts names.
+ * @param {string} name
+ */
+function partOfKey(name) {
+  return visible(name).replace(/[%/]/g, encodeURIComponent);
+}
+
+/**
  * Add the row of a case, and where it runs with several dtypes and stands open, those of its targets.
  * @param {Model} model
  * @param {Found} found
@@ -174,7 +182,7 @@ function rowsOf(model, view, found) {
  * @param {Row[]} rows
  */
 function caseRows(model, found, flipped, above, topic, rule, item, rows) {
-  const key = `${above}/${model.cases[item].id}`;
+  const key = `${above}/${partOfKey(model.cases[item].id)}`;
   const dtypes = found.dtypes.filter((dtype) => found.columns.some((column) => (column.tracks[dtype]?.marks[item] || " ") !== " "));
   const open = dtypes.length > 1 ? flipped.has(key) : null;
   rows.push({ kind: "case", key, topic, rule, cases: [item], dtypes, open });

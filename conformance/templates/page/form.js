@@ -34,7 +34,7 @@ function makeForm(model) {
  */
 function choice(title, name, options) {
   const boxes = options.map(([value, label]) =>
-    h("label", {}, h("input", { type: "checkbox", name, value, change: chosen }), label));
+    h("label", {}, h("input", { type: "checkbox", name, value, change: chosen }), label || "—"));
   return h("details", { class: "choice", "data-name": name, hidden: options.length < 2 }, h("summary", {}, title, h("span", { class: "chosen" })),
     h("div", { class: "options", role: "group", "aria-label": title }, ...boxes));
 }

@@ -48,8 +48,7 @@ function drawMatrix() {
 
 /** Draw the page that the address asks for. */
 async function route() {
-  const asked = viewOf(location.hash);
-  if (location.hash === "#content") return;
+  const asked = viewOf(location.hash === "#content" ? "" : location.hash);
   const isFirst = view === undefined;
   view = asked;
   const sheet = find("sheet");
@@ -85,6 +84,15 @@ async function route() {
  */
 function missing(what, id, asked) {
   return [h("h1", { tabindex: "-1" }, "Not in this report"), h("p", {}, `There is no ${what || "page"} `, h("code", {}, id), " here. ", inward(asked, { page: "", id: "" }, {}, "Show all cases"))];
+}
+
+/**
+ * Skip to the content, without another address, which would be another view.
+ * @param {Event} event
+ */
+function skip(event) {
+  event.preventDefault();
+  find("content").focus();
 }
 
 /**
@@ -131,6 +139,7 @@ async function start() {
   makeForm(model);
   find("legend").append(...model.index.statuses.flatMap((status) => [h("dt", {}, sign(status), ` ${status}`), h("dd", {}, MEANINGS[status][1])]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
+  document.querySelector(".skip")?.addEventListener("click", skip);
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", onKey);
   await route();

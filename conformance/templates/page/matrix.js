@@ -138,8 +138,8 @@ function labelOf(model, view, row) {
     const link = inward(view, { page: "case", id: item.id }, { class: row.open === null ? "label" : null }, item.title);
     return h("span", {}, row.open !== null && toggle(view, row, "dtypes"), " ", link, " ", h("code", {}, item.id));
   }
-  const text = row.kind === "topic" ? model.index.topics[row.topic] : rule[1];
-  return toggle(view, row, `${text} `, row.kind === "rule" && h("code", {}, rule[0]), " ", h("span", { class: "count" }, String(row.cases.length)));
+  const text = row.kind === "topic" ? model.index.topics[row.topic] : rule ? rule[1] : "Without a rule";
+  return toggle(view, row, `${text} `, row.kind === "rule" && rule && h("code", {}, rule[0]), " ", h("span", { class: "count" }, String(row.cases.length)));
 }
 
 /**
