@@ -25,7 +25,7 @@ from conformance.matrix import Matrix, index_of, matrix_of
 from conformance.outcome import STATUSES
 from conformance.report import Report, now
 from conformance.report_file import encoded
-from conformance.script import SNIPPETS, Script, case_of, script_of
+from conformance.script import SNIPPETS, Script, case_of, script_for
 from conformance.visible import visible
 
 TEMPLATES = Path(__file__).parent / "templates" / "page"
@@ -71,7 +71,7 @@ def known_cases(matrix: Matrix, read: Iterable[tuple[Case, Script | None]]) -> M
         else:
             case = case_of(record, matrix.rules)
             if case is not None:
-                known[record.id] = case, script_of(case)
+                known[record.id] = case, script_for(case)
     return known
 
 

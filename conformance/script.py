@@ -21,6 +21,7 @@ from conformance.rule import Rule
 from conformance.script_names import Fact, Uses, names_of_module, sets_any_of, uses_of
 from conformance.script_steps import BUILTIN, Draft, block, quoted, spread
 
+LONGEST = 100_000  # characters of a case; reading more takes seconds
 LAST_LINE = 20_000  # further lines are a stranger's, who would have them all read
 PART = re.compile(r"^#: (\w+)(?:: ([\w ]+))?\n", re.MULTILINE)
 
@@ -50,6 +51,8 @@ class Script:
 
 def case_of(record: CaseRecord, rules: Mapping[str, Rule]) -> Case | None:
     """Return the case that a report holds, read and checked like any other; None when its text is no valid case."""
+    if len(record.yaml) > LONGEST:
+        return None
     above = "\n" * (min(record.line, LAST_LINE) - 2)
     try:
         cases = parse_cases(f"cases:\n{above}{record.yaml}\ntopic: any\n", record.file, rules)
@@ -72,6 +75,14 @@ def script_of(case: Case) -> Script:
         lines = [*aliases(draft.names), *lines]
         parts = ("apart", *parts_with(frozenset(draft.parts)), "together")
     return Script(parts=parts, body="\n".join([*head(case), *lines]))
+
+
+def script_for(case: Case) -> Script | None:
+    """Return the script of a case, or None where writing it fails, which is no reason not to run the case."""
+    try:
+        return script_of(case)
+    except Exception:  # noqa: BLE001 - whatever it is
+        return None
 
 
 def written(case: Case, draft: Draft) -> tuple[list[str], frozenset[str]]:

@@ -17,7 +17,7 @@ from conformance.problem import CaseFileError, Problem
 from conformance.process import Refused
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import Rule, find_rules, level_of, load_rules
-from conformance.script import Script, script_of
+from conformance.script import Script, script_for
 from conformance.target import Build, Target
 
 DEFAULT_DTYPE = "float32"
@@ -162,14 +162,6 @@ class Suite:
             marks += [pytest.mark.rule(id=rule).mark for rule in case.rules]
             self.marks_made[key] = tuple(marks)
         return self.marks_made[key]
-
-
-def script_for(case: Case) -> Script | None:
-    """Return the script of a case, or None where writing it fails, which is no reason not to run the case."""
-    try:
-        return script_of(case)
-    except Exception:  # noqa: BLE001 - whatever it is
-        return None
 
 
 def command(choices: Sequence[str], nodeid: str) -> str:

@@ -8,28 +8,30 @@ from pathlib import Path
 import pytest
 
 from conformance import cache
-from conformance.cache import CaseCache
+from conformance.cache import CaseCache, Loaded
 from conformance.case import Case
+from conformance.script import script_of
 
 CASE = Case(
     file="x.yaml", line=3, topic="T", id="one", title="A", why="W", rules=("a.b",),
     steps=({"line": 4, "do": "a = 1"},), text="", digest="0",
 )  # fmt: skip
+LOADED: Loaded = [(CASE, script_of(CASE))]
 
 
 def test_what_was_put_comes_back(tmp_path: Path) -> None:
     kept = CaseCache(tmp_path / "deeper")
     entry = kept.entry(b"content", "x.yaml", ["a.b"])
     assert kept.get(entry) is None
-    kept.put(entry, [CASE])
-    assert kept.get(entry) == [CASE]
-    assert CaseCache(tmp_path / "deeper").get(entry) == [CASE]
+    kept.put(entry, LOADED)
+    assert kept.get(entry) == LOADED
+    assert CaseCache(tmp_path / "deeper").get(entry) == LOADED
 
 
 def test_nothing_but_entries_is_left_behind(tmp_path: Path) -> None:
     kept = CaseCache(tmp_path)
     for _ in range(2):
-        kept.put(kept.entry(b"content", "x.yaml", ["a.b"]), [CASE])
+        kept.put(kept.entry(b"content", "x.yaml", ["a.b"]), LOADED)
     (path,) = tmp_path.iterdir()
     assert path.suffix == ".pickle"
 
@@ -63,27 +65,27 @@ def test_an_entry_holds_for_one_state_of_the_package(
     assert CaseCache(tmp_path).entry(b"content", "x.yaml", ["a.b"]) != before
 
 
-@pytest.mark.parametrize("content", [b"", b"no pickle", pickle.dumps([CASE])[:-5], b"cnowhere\nnothing\n."])
+@pytest.mark.parametrize("content", [b"", b"no pickle", pickle.dumps(LOADED)[:-5], b"cnowhere\nnothing\n."])
 def test_an_entry_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
     kept = CaseCache(tmp_path)
     entry = kept.entry(b"content", "x.yaml", ["a.b"])
     assert entry is not None
     entry.write_bytes(content)
     assert kept.get(entry) is None
-    kept.put(entry, [CASE])
-    assert kept.get(entry) == [CASE]
+    kept.put(entry, LOADED)
+    assert kept.get(entry) == LOADED
 
 
 def test_a_directory_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     kept = CaseCache(tmp_path / "file")
     entry = kept.entry(b"content", "x.yaml", ["a.b"])
-    kept.put(entry, [CASE])
+    kept.put(entry, LOADED)
     assert kept.get(entry) is None
 
 
 def test_without_a_directory_nothing_is_kept() -> None:
     kept = CaseCache(None)
     assert kept.entry(b"content", "x.yaml", ["a.b"]) is None
-    kept.put(None, [CASE])
+    kept.put(None, LOADED)
     assert kept.get(None) is None

@@ -48,6 +48,7 @@ function drawMatrix() {
 
 /** Draw the page that the address asks for. */
 async function route() {
+  clearTimeout(waiting);
   const asked = viewOf(location.hash === "#content" ? "" : location.hash);
   const isFirst = view === undefined;
   view = asked;
