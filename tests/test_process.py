@@ -175,7 +175,10 @@ def test_answers_come_in_order_and_by_number() -> None:
                 "device": "cpu",
                 "dtype": "float32",
                 "file": "t.yaml",
-                "steps": [{"line": 1, "do": f"a = tensor({number}.0)"}, expecting(number % 3 == 0, number)],
+                "steps": [
+                    {"number": 0, "line": 1, "do": f"a = tensor({number}.0)"},
+                    expecting(number % 3 == 0, number),
+                ],
             }
             for number in range(300)
         ]
@@ -189,7 +192,7 @@ def test_answers_come_in_order_and_by_number() -> None:
 
 def expecting(right: bool, number: int) -> dict[str, object]:
     value = float(number) if right else number + 0.5
-    return {"line": 2, "expect": [{"line": 2, "subject": "a", "checks": [["value", value, 2]]}]}
+    return {"number": 1, "line": 2, "expect": [{"line": 2, "subject": "a", "checks": [["value", value, 2]]}]}
 
 
 def test_ends_are_put_into_words() -> None:
