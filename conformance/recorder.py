@@ -13,6 +13,7 @@ from conformance import __version__
 from conformance.case import Case
 from conformance.graph import Graph
 from conformance.journal import Journal
+from conformance.merge import PLACES, without
 from conformance.outcome import Outcome
 from conformance.report import (
     FORMAT,
@@ -71,12 +72,13 @@ class Recorder:
         self.read = read
         cases = [case for case, _ in read]
         self.topics = {case.id: case.topic for case in cases}
+        given = [str(argument) for argument in self.config.invocation_params.args]
         digest = set_digest((case.id, case.digest) for case in cases)
         report = Report(
             format=FORMAT,
             header=Header(
                 suite=Suite(version=__version__, commit=suite_commit(), cases=digest),
-                run=Run(started=self.started, arguments=tuple(map(str, self.config.invocation_params.args))),
+                run=Run(started=self.started, arguments=without(given, *PLACES)),
                 build=build,
             ),
             rules=cited_rules(rules, cases),

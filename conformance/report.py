@@ -34,7 +34,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When it ran, in UTC, and what pytest was called with."""
+    """When it ran, in UTC, and what pytest was called with, but for where reports go."""
 
     started: str
     arguments: tuple[str, ...]
