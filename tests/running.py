@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +30,6 @@ def running_engine() -> Iterator[Engine]:
     try:
         yield Engine()
     finally:
-        logging.disable(logging.NOTSET)
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = precise
         torch.set_num_threads(threads)
         torch.set_warn_always(warn_always)

@@ -152,6 +152,9 @@ class CaseRun:
             try:
                 subject = self.log if is_log(entry) else self.evaluate(entry["subject"])
             except (Exception, GeneratorExit) as error:
+                lacking = self.lacking(error)
+                if lacking is not None:
+                    return lacking
                 failures.append(failure(entry["line"], entry["subject"], "a value", plain(error)))
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
@@ -163,6 +166,9 @@ class CaseRun:
                 try:
                     difference = check(subject, name, expected, self, tolerance)
                 except (Exception, GeneratorExit) as error:
+                    lacking = self.lacking(error)
+                    if lacking is not None:
+                        return lacking
                     difference = ("no error", plain(error))
                     error.__traceback__ = None
                 if difference is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import warnings
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Tuple
 
@@ -16,7 +15,6 @@ FULL_COLLECTION = 100  # every how many cases all garbage is collected, not only
 def prepare_process() -> None:
     """Make this process fit for many cases: no collection at a time of its own choosing, every warning every time."""
     torch.set_warn_always(True)
-    logging.disable(logging.CRITICAL)  # torch's log is no behaviour of autograd, and somebody's handler may raise
     torch.set_num_threads(1)  # cases are small; idle threads would only spin where pytest wants to work
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # newer releases have other names for these
