@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gc
 import random
 import shutil
 import statistics
@@ -161,6 +162,7 @@ def main() -> None:
     cases, rules = made_up_cases(options.items, chance)
     reports = [made_up_report(number, cases, rules, chance) for number in range(options.builds)]
     read = [(case, script_of(case)) for case in cases]
+    gc.freeze()  # as pytest's session has it
     for several in (reports[:1], reports):
         begin = time.perf_counter()
         page = page_of(several, read=read)

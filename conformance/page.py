@@ -30,8 +30,8 @@ from conformance.visible import visible
 
 TEMPLATES = Path(__file__).parent / "templates" / "page"
 SCRIPTS = "dom view data find matrix form changes graph case build main".split()
-CHUNK = 64  # cases in a part
-LEVEL = 4  # of deflating: more takes longer, and hardly makes it smaller
+CHUNK = 128  # cases in a part
+LEVEL = 5  # of deflating: more takes longer, and hardly makes it smaller
 
 
 def page_of(
@@ -48,10 +48,14 @@ def page_of(
     matrix = matrix_of(reports)
     known = known_cases(matrix, read)
     parsed = {name: case for name, (case, _) in known.items()}
-    index = {**index_of(matrix, parsed, own), "kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
+    # Cases that look alike lie side by side in the parts, where deflating finds what they share.
+    alike = sorted(matrix.cases, key=lambda record: record.yaml.partition("steps:")[2])
+    places = {record.id: place for place, record in enumerate(alike)}
+    shared = {"kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
+    index = {**index_of(matrix, parsed, own), **shared, "places": [places[record.id] for record in matrix.cases]}
     parts = [packed(index)]
-    for at in range(0, len(matrix.cases), CHUNK):
-        chunk = [(record, *known.get(record.id, (None, None))) for record in matrix.cases[at : at + CHUNK]]
+    for at in range(0, len(alike), CHUNK):
+        chunk = [(record, *known.get(record.id, (None, None))) for record in alike[at : at + CHUNK]]
         parts.append(packed([details_of(matrix, *known) for known in chunk]))
     style, script = assets()
     return template().render(

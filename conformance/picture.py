@@ -16,9 +16,9 @@ from grandalf.layouts import SugiyamaLayout
 from conformance.graph import Graph, GraphNode, GraphTensor
 
 CHARACTER = 7.3  # the width of a character, in CSS pixels, as everything here
-LINE = 16.0
-PADDING = 12.0
-GAP = (28.0, 26.0)  # between neighbours, across and down
+LINE = 16
+PADDING = 12
+GAP = (28, 26)  # between neighbours, across and down
 SHAPE_SHOWN = 4
 SAVED_SHOWN = 6
 LONGEST_NAME = 60
@@ -70,7 +70,7 @@ def drawing_of(graph: Graph) -> dict[str, Any] | None:
 
 
 def size_of(lines: Sequence[str]) -> Size:
-    return round(max(map(len, lines), default=1) * CHARACTER + 2 * PADDING, 1), len(lines) * LINE + PADDING
+    return round(max(map(len, lines), default=1) * CHARACTER + 2 * PADDING), len(lines) * LINE + PADDING
 
 
 @functools.lru_cache(maxsize=4096)
@@ -164,7 +164,7 @@ def layout(sizes: tuple[Size, ...], links: tuple[Link, ...]) -> tuple[list[Size]
         left = max(view.xy[0] + view.w / 2 for view in views) + shift + GAP[0]
         below = max(below, *(view.xy[1] + view.h / 2 - top for view in views))
     paths = [route(edges, first, second, sizes) for first, second, _ in links]
-    return centres, paths, (round(left - GAP[0], 1), round(below, 1))
+    return centres, paths, (round(left - GAP[0]), round(below))
 
 
 def parts_of(count: int, links: Sequence[Link]) -> list[list[int]]:
@@ -180,7 +180,7 @@ def parts_of(count: int, links: Sequence[Link]) -> list[list[int]]:
 
 
 def moved(point: Size, right: float, down: float) -> Size:
-    return round(point[0] + right, 1), round(point[1] + down, 1)
+    return round(point[0] + right), round(point[1] + down)
 
 
 def route(edges: dict[tuple[int, int], Any], first: int, second: int, sizes: tuple[Size, ...]) -> list[Size]:

@@ -159,9 +159,18 @@ def test_details_lie_in_parts_of_a_few_cases() -> None:
         cases = [case(f"a{number:03}", line=number + 1) for number in range(count)]
         index, *details = parts(page_of([report({(each.id, CPU): GOOD for each in cases}, cases=cases)]))
         assert [len(part) for part in details] == sizes
-        assert index["chunk"] == CHUNK == 64
+        assert index["chunk"] == CHUNK == 128
         assert [each[0] for each in index["cases"]] == [each.id for each in cases]
-        assert [each["yaml"] for part in details for each in part] == [each.yaml for each in cases]
+        packed = [each["yaml"] for part in details for each in part]
+        assert [packed[place] for place in index["places"]] == [each.yaml for each in cases]
+
+
+def test_cases_that_look_alike_lie_side_by_side() -> None:
+    texts = ("steps:\n  - a = 1\n", "steps:\n  - b = 2\n")
+    cases = [case(f"c{number}", yaml=f"- id: c{number}\n  {texts[number % 2]}") for number in range(6)]
+    index, details = parts(page_of([report({(each.id, CPU): GOOD for each in cases}, cases=cases)]))
+    assert [each["yaml"].count("a = 1") for each in details] == [1, 1, 1, 0, 0, 0]
+    assert sorted(index["places"]) == list(range(6))
 
 
 def test_hostile_text_is_in_the_page_only_packed_or_escaped() -> None:

@@ -7,7 +7,7 @@
 /** @typedef {{id: string, release: string, label: string[], facts: Facts, suite: {version: string, commit: string | null, cases: string}, run: {started: string, arguments: string[]}, own: boolean, footer: {finished: string, exit_status: number} | null, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
-/** @typedef {{statuses: string[], marks: string, builds: Build[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], editions: Record<string, Record<string, number>>, variants: Record<string, [string[], string[]]>, kinds: [string, string][], chunk: number, snippets: Record<string, string>}} Index */
+/** @typedef {{statuses: string[], marks: string, builds: Build[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], editions: Record<string, Record<string, number>>, variants: Record<string, [string[], string[]]>, kinds: [string, string][], chunk: number, places: number[], snippets: Record<string, string>}} Index */
 
 /** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, words: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
@@ -88,19 +88,20 @@ function trackOf(cells) {
 const opened = new Map();
 
 /**
- * Return the details of a case, which lie in a part with those of its neighbours.
+ * Return the details of a case, which lie in a part with those of cases that look like it.
  * @param {Model} model
  * @param {Case} item
  * @returns {Promise<Details>}
  */
 async function detailsOf(model, item) {
-  const part = 1 + Math.floor(item.number / model.index.chunk);
+  const place = model.index.places[item.number];
+  const part = 1 + Math.floor(place / model.index.chunk);
   let details = opened.get(part);
   if (!details) {
     details = unpack(part);
     opened.set(part, details);
   }
-  return (await details)[item.number % model.index.chunk];
+  return (await details)[place % model.index.chunk];
 }
 
 /**
