@@ -21,7 +21,8 @@ function changesBetween(model, from, to) {
       const before = statusOf(model, first, item.number);
       const after = statusOf(model, second, item.number);
       const kind = kindOf(model, from, to, dtype, item.number, before, after);
-      const noted = second?.message[item.number] ?? -1;
+      const now = second?.message[item.number] ?? -1;
+      const noted = now >= 0 ? now : first?.message[item.number] ?? -1; // of what is over, what was said before
       if (kind) changes.push({ kind, item: item.number, dtype, before, after, message: noted < 0 ? "" : model.index.messages[noted] });
     }
   });
