@@ -58,6 +58,7 @@ def test_a_wheel_holds_the_cases_and_runs_them(tmp_path: Path) -> None:
     done = run(sys.executable, "-m", "conformance", "run", "-q", directory=elsewhere, path=tmp_path / "site")
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
+    assert (elsewhere / "reports" / "index.html").is_file(), done.stdout
 
 
 def test_cases_prints_where_they_are(capsys: pytest.CaptureFixture[str]) -> None:
