@@ -29,7 +29,6 @@ FACTORIES = frozenset(
 )
 FREQUENCIES = frozenset({"fftfreq", "rfftfreq"})
 CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
-NOT_IN_TORCH = frozenset("math copy gc weakref warnings functools".split())
 NOT_LOADED = frozenset({"utils.checkpoint", "nn.utils.parametrize"})  # by `import torch` alone, in every release
 
 # Names with what follows them, save those that are set and those in strings.
@@ -140,7 +139,7 @@ def _facts_of(parts: list[str]) -> Iterator[Fact]:
 def _facts_of_namespace(parts: list[str]) -> Iterator[Fact]:
     first, *rest = parts
     path = vocabulary.ROOTS[first]
-    if path in NOT_IN_TORCH:
+    if path in vocabulary.PYTHON_MODULES:
         yield "import", "", path
     elif path != "torch":
         outer, _, last = module_of(path).rpartition(".")
@@ -167,7 +166,7 @@ def _facts_of_namespace(parts: list[str]) -> Iterator[Fact]:
 
 
 def module_of(path: str) -> str:
-    return path if path in NOT_IN_TORCH else f"torch.{path}"
+    return path if path in vocabulary.PYTHON_MODULES else f"torch.{path}"
 
 
 def looked_up(names: Set[str], texts: Texts) -> set[str]:

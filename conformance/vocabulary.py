@@ -32,10 +32,13 @@ ROOTS: Dict[str, str] = {
     "forward_ad": "autograd.forward_ad", "fwAD": "autograd.forward_ad", "graph": "autograd.graph",
 }  # fmt: skip
 
+# Namespaces that are modules of Python, not of torch.
+PYTHON_MODULES: FrozenSet[str] = frozenset("math copy gc weakref warnings functools types".split())
+
 # Names that stand alone although their namespace is another than torch.
 MEMBERS: Dict[str, str] = {
     "Module": "nn", "Parameter": "nn", "Function": "autograd", "Variable": "autograd",
-    "checkpoint": "utils.checkpoint", "deepcopy": "copy", "partial": "functools",
+    "checkpoint": "utils.checkpoint", "deepcopy": "copy", "partial": "functools", "MappingProxyType": "types",
     "once_differentiable": "autograd.function", "gradcheck": "autograd", "gradgradcheck": "autograd",
 }  # fmt: skip
 
@@ -53,8 +56,8 @@ EXCEPTIONS: FrozenSet[str] = frozenset(
 TORCH_EXCEPTIONS: FrozenSet[str] = frozenset(
     "CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split()
 )
-# What the suite itself offers: the event log, the target, a round trip through pickle.
-SUITE: FrozenSet[str] = frozenset("log device dtype pickled".split())
+# What the suite itself offers: the event log, the target, a round trip through pickle, threads.
+SUITE: FrozenSet[str] = frozenset("log device dtype pickled in_thread in_threads".split())
 
 NAMES: Dict[str, str] = {
     **{name: since for name, since in NAMESPACES["torch"].items() if name not in ("e", "seed", "set_rng_state")},
@@ -66,7 +69,9 @@ RESERVED: FrozenSet[str] = frozenset("torch nn F optim autograd log tensor super
 BASES: FrozenSet[str] = EXCEPTIONS | frozenset(
     "object Module Sequential ModuleList ModuleDict Function InplaceFunction Tensor Parameter Optimizer".split()
 )
-DUNDERS: FrozenSet[str] = frozenset("__init__ __call__ __enter__ __exit__ __len__ __getitem__ __iter__".split())
+DUNDERS: FrozenSet[str] = frozenset(
+    "__init__ __call__ __enter__ __exit__ __len__ __getitem__ __iter__ __torch_function__".split()
+)
 
 _ELSEWHERE = {
     "np": "numpy is not part of the language; nan, inf and math are", "numpy": "x.numpy() is; the module isn't",
@@ -74,6 +79,7 @@ _ELSEWHERE = {
     "eval": "case files are data", "open": "case files are data", "compile": "case files are data",
     "load": "case files are data", "save": "case files are data", "delattr": "write del",
     "grad": "write autograd.grad", "pickle": "write pickled(x) for a round trip", "time": "cases don't know the time",
+    "threading": "write in_thread(f, …), or in_threads(f, g) for several at once",
 }  # fmt: skip
 
 
@@ -83,7 +89,7 @@ def inner(namespace: str, name: str) -> Optional[str]:
     return path if path in NAMESPACES and (namespace != "torch" or name in TORCH_NAMESPACES) else None
 
 
-TORCH_NAMESPACES: FrozenSet[str] = frozenset("nn optim autograd func linalg fft special sparse utils".split())
+TORCH_NAMESPACES: FrozenSet[str] = frozenset("nn optim autograd func linalg fft special sparse masked utils".split())
 
 
 def since(name: str) -> str:

@@ -217,6 +217,56 @@ def test_a_class_of_layers_has_its_methods_on_every_device(engine: Engine) -> No
     assert outcome_of_steps(engine, f"- a = {text}\n- expect: {{a: true}}\n", "meta")["status"] == "pass"
 
 
+THREADS = {
+    "what a function returns": "- 'y = in_thread(lambda a, b=1: a - b, 5, b=2)'\n- expect: {y: 3}\n",
+    "what several return": "- 'y = in_threads(lambda: 1, lambda: 2)'\n- expect: {y: [1, 2]}\n",
+    "no function": "- y = in_threads()\n- expect: {y: []}\n",
+    "what a function raises": "- do: in_thread(zeros(2).view, 3)\n  raises: {type: RuntimeError, match: invalid}\n",
+    "what the first raises": (
+        "- do: 'in_threads(lambda: 1, lambda: 1 / 0, lambda: [][0])'\n"
+        "  raises: {type: ZeroDivisionError, match: division}\n"
+    ),
+    "the log": "- in_thread(log, 1)\n- in_thread(log, 2)\n- expect: {log: [1, 2]}\n",
+    "a mode of its own": ("- |\n  with no_grad():\n    y = in_thread(torch.is_grad_enabled)\n- expect: {y: true}\n"),
+}
+
+
+@pytest.mark.parametrize("steps", THREADS.values(), ids=THREADS)
+def test_a_case_has_threads(engine: Engine, steps: str) -> None:
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_functions_in_threads_run_at_the_same_time(engine: Engine) -> None:
+    steps = """
+- |
+  seen = []
+  def meet(name):
+      seen.append(name)
+      for _ in range(10 ** 9):
+          if len(seen) == 2:
+              return name
+- 'both = in_threads(lambda: meet(1), lambda: meet(2))'
+- expect: {both: [1, 2]}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_a_tensor_of_a_case_can_see_the_functions_that_it_is_given_to(engine: Engine) -> None:
+    steps = """
+- |
+  class Watched(Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+      log(func is Tensor.sum, func is torch.exp)
+      return super().__torch_function__(func, types, args, kwargs or {})
+- x = tensor([1.0]).as_subclass(Watched)
+- x.sum()
+- torch.exp(x)
+- expect: {log: [[true, false], [false, true]]}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
 @pytest.mark.parametrize("name", ["device", "forward"])
 def test_a_class_of_layers_cant_be_changed_on_another_device(engine: Engine, name: str) -> None:
     passes(engine, "nn.Linear(2, 1).weight", "{device: meta}", device="meta")

@@ -130,7 +130,6 @@ REFUSED = {
     "__reduce__ by with": "class A(object):\n    with no_grad() as __reduce__: pass",
     "__reduce__ by del": "class A(object):\n    del __reduce__",
     "__del__": "class A(object):\n    def __del__(self): pass",
-    "__torch_function__": "class A(Tensor):\n    def __torch_function__(self): pass",
     "__init_subclass__": "class A(object):\n    def __init_subclass__(cls): pass",
     "__slots__": "class A(object):\n    __slots__ = []",
     "__call__ on an object": "x = nn.Module()\nx.__call__ = 1",

@@ -26,6 +26,8 @@ from conformance.script_names import CONTAINERS, FACTORIES, FREQUENCIES, RANDOM,
 from conformance.worker import names as worker_names
 from conformance.worker import runner, values
 
+# Names of the parts that mean in them what they mean in a case.
+SAME = frozenset("torch warnings copy types log pickled in_thread in_threads".split())
 TEXTS = {**{case.id: case for case in ALL}, **{name: case_of(text) for name, text in {**PASSES, **OTHERS}.items()}}
 
 
@@ -106,7 +108,7 @@ def test_a_script_is_python_3_8(name: str) -> None:
 def test_no_part_has_a_name_of_the_vocabulary_in_another_meaning() -> None:
     texts = [text for name, text in SNIPPETS.items() if name not in ("apart", "together")]
     shared = names_of_module("".join(texts)) & vocabulary.NAMES.keys()
-    assert shared <= vocabulary.PYTHON | vocabulary.EXCEPTIONS | {"torch", "warnings", "copy", "log", "pickled"}
+    assert shared <= vocabulary.PYTHON | vocabulary.EXCEPTIONS | SAME
 
 
 def constant(part: str, name: str) -> Any:

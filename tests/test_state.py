@@ -18,6 +18,7 @@ from conformance.program import program_of, why_unsupported
 from conformance.rule import load_rules
 from conformance.target import Target
 from conformance.worker.engine import Engine
+from conformance.worker.state import global_hooks
 
 CASES = Path(__file__).parent.parent / "cases"
 TARGET = Target(device="cpu", dtype="float32")
@@ -33,7 +34,9 @@ READERS: dict[str, Callable[[], object]] = {
     "deterministic algorithms warn only": torch.is_deterministic_algorithms_warn_only_enabled,
     "warn always": torch.is_warn_always_enabled,
     "multithreading": torch.autograd.is_multithreading_enabled,
-    "view replay": torch.autograd.is_view_replay_enabled,
+    "view replay": torch._C._is_view_replay_enabled,
+    "policy of layouts": torch._C._is_grad_layout_enforcement_enabled,
+    "hooks for all modules": lambda: {name: str(value) for name, value in global_hooks().items()},
     "forward-mode level": lambda: torch.autograd.forward_ad._current_level,
     "autocast": lambda: torch.is_autocast_enabled("cpu"),
     "sparse invariants": torch.sparse.check_sparse_tensor_invariants.is_enabled,
@@ -49,6 +52,18 @@ LEAVINGS = {
     "default dtype": "torch.set_default_dtype(torch.float64)",
     "anomaly mode": "autograd.set_detect_anomaly(True)",
     "anomaly mode without its check for nan": "autograd.set_detect_anomaly(True, check_nan=False)",
+    "a check for nan that is off": "autograd.set_detect_anomaly(False, check_nan=False)",
+    "view replay": "autograd._force_original_view_tracking(True)",
+    "the policy of layouts": "autograd.enforce_grad_layout_policy(False)",
+    "no warning of streams": "graph.set_warn_on_accumulate_grad_stream_mismatch(False)",
+    "a hook for all modules": "nn.modules.module.register_module_forward_hook(lambda *args: log('left'))",
+    "a backward hook for all modules": (
+        "nn.modules.module.register_module_full_backward_hook(lambda *args: log('left'))"
+    ),
+    "a removed backward hook for all modules": (
+        "nn.modules.module.register_module_full_backward_hook(lambda *args: None).remove()"
+    ),
+    "a mode in a thread": "in_thread(lambda: torch.set_grad_enabled(False))",
     "warn always": "torch.set_warn_always(False)",
     "deterministic algorithms": "torch.use_deterministic_algorithms(True)",
     "deterministic algorithms that only warn": "torch.use_deterministic_algorithms(True, warn_only=True)",

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import builtins
 import copy
+import functools
 import importlib
 import pickle
+import threading
 from typing import Any, Callable, Dict, List
 
 import torch
@@ -46,9 +48,9 @@ class Layer:
 
 def real_module(path: str) -> Any:
     """Return what stands behind a namespace, or None if this torch doesn't have it."""
-    outside = path in ("math", "copy", "gc", "weakref", "warnings", "functools")
+    outside = path == "torch" or path in vocabulary.PYTHON_MODULES
     try:
-        return importlib.import_module(path if outside or path == "torch" else f"torch.{path}")
+        return importlib.import_module(path if outside else f"torch.{path}")
     except ImportError:
         return None
 
@@ -115,6 +117,38 @@ def pickled(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
+def in_threads(*functions: Callable[[], Any]) -> List[Any]:
+    """Call each function in a thread of its own, all at once; return what they return once the last has ended.
+
+    What the first of them raised, in their order, is raised here.
+    """
+    results: List[Any] = [None] * len(functions)
+    raised: Dict[int, BaseException] = {}
+    together = threading.Barrier(len(functions)) if functions else None
+
+    def call(index: int) -> None:
+        try:
+            assert together is not None
+            together.wait()
+            results[index] = functions[index]()
+        except BaseException as error:  # the thread of the case raises it
+            raised[index] = error
+
+    threads = [threading.Thread(target=call, args=(index,), daemon=True) for index in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised.pop(min(raised))
+    return results
+
+
+def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function in a thread of its own, and return what it returns or raise what it raises."""
+    return in_threads(functools.partial(function, *args, **kwargs))[0]
+
+
 def bases() -> List[type]:
     """Return the classes from which a case may derive its own."""
     places = (builtins, torch, torch.nn, torch.optim, torch.autograd, torch.autograd.function)
@@ -162,7 +196,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     # torch's C++ imports modules through the builtins of the frame that calls it; a case can't name `__import__`.
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
-        pickled=pickled, deepcopy=copy.deepcopy,
+        pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads,
         __build_class__=builtins.__build_class__, __read__=read, __writable__=writable, __base__=base_checker(bases()),
     )  # fmt: skip
     return names

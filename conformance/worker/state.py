@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import warnings
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Tuple
@@ -30,7 +31,7 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
     pairs: List[Tuple[Callable[[], Any], Callable[[Any], Any]]] = [
         (torch.is_grad_enabled, torch.set_grad_enabled),
         (torch.get_default_dtype, torch.set_default_dtype),
-        (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+        (anomaly_mode, lambda mode: torch.autograd.set_detect_anomaly(*mode)),
         (torch.is_warn_always_enabled, torch.set_warn_always),
         (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
         (torch.get_num_threads, torch.set_num_threads),
@@ -38,7 +39,19 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
     is_multithreaded = getattr(torch.autograd, "is_multithreading_enabled", None)
     if is_multithreaded is not None:
         pairs.append((is_multithreaded, torch.autograd.set_multithreading_enabled))
+    for get, put in SWITCHES:
+        if hasattr(torch._C, get):
+            pairs.append((getattr(torch._C, get), getattr(torch._C, put)))
     return pairs
+
+
+def anomaly_mode() -> Tuple[bool, bool]:
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+def global_hooks() -> Dict[str, Any]:
+    """Return what is registered for all modules alike: dicts of hooks, and which kind of backward hook these are."""
+    return {name: value for name, value in vars(torch.nn.modules.module).items() if name.startswith("_global_")}
 
 
 def leftovers() -> List[Callable[[], Any]]:
@@ -58,6 +71,14 @@ def leftovers() -> List[Callable[[], Any]]:
     return [is_on for is_on in found if not is_on()]  # what the environment itself has switched on stays on
 
 
+# Settings of newer releases that can be called like functions, and then stay in force.
+SWITCHES = (
+    ("_is_view_replay_enabled", "_set_view_replay_enabled"),
+    ("_is_grad_layout_enforcement_enabled", "_set_grad_layout_enforcement_enabled"),
+    ("_warn_on_accumulate_grad_stream_mismatch", "_set_warn_on_accumulate_grad_stream_mismatch"),
+)
+
+
 class World:
     """The modes as they were when the worker started; `restore` brings them back."""
 
@@ -66,6 +87,7 @@ class World:
         self.attributes: Dict[type, FrozenSet[str]] = {}  # of the classes that cases share
         self.leftovers = leftovers()
         self.before = [(get, put, get()) for get, put in settings()]
+        self.hooks = {name: copy.copy(value) for name, value in global_hooks().items()}
 
     def begin(self, device: str, dtype: torch.dtype, generator: torch.Generator) -> None:
         if device == "cpu":
@@ -99,3 +121,10 @@ class World:
         for get, put, value in self.before:
             if get() != value:
                 put(value)
+        for name, hooks in global_hooks().items():
+            if hooks != self.hooks[name]:
+                if isinstance(hooks, dict):
+                    hooks.clear()
+                    hooks.update(self.hooks[name])
+                else:
+                    setattr(torch.nn.modules.module, name, self.hooks[name])
