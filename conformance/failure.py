@@ -21,12 +21,12 @@ def failure_text(case: Case, target: Target, outcome: Outcome, rules: Mapping[st
     """Return the text that stands below a failing item."""
     lines = [
         f"{case.title}  [{target}]",
-        f"{HEADLINES.get(outcome.status, outcome.status)}: {case.file}:{outcome.line or case.line}",
+        f"{HEADLINES.get(outcome.status, outcome.status)}: {case.file}:{line_in_file(case, outcome)}",
     ]
     for name in case.rules:
         rule = rules[name]
         lines += [f"rule {name} ({rule.level}): {rule.text}", f"     {rule.link}"]
-    lines += ["", *steps_shown(case, outcome.line), ""]
+    lines += ["", *(["written out:"] if case.written_out else []), *steps_shown(case, outcome.line), ""]
     if outcome.failures:
         table = [("", "expected", "observed")]
         table += [
@@ -35,12 +35,17 @@ def failure_text(case: Case, target: Target, outcome: Outcome, rules: Mapping[st
         ]
         lines += columns(table)
     for line, name in outcome.traceback[1:]:
-        lines.append(f"  called in {case.file}:{line}, {name}")
+        lines.append(f"  called in {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
         lines.append(outcome.reason)
     if outcome.stderr:
         lines += ["the last that the worker wrote:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
     return "\n".join([*lines, "", f"run it alone: {command}"])
+
+
+def line_in_file(case: Case, outcome: Outcome) -> int:
+    """Return the line of its file where a case diverged; of one that is written out, where it begins."""
+    return case.line if case.written_out or outcome.line is None else outcome.line
 
 
 def steps_shown(case: Case, failed: int | None) -> list[str]:

@@ -12,7 +12,7 @@ from _pytest._code.code import ReprFileLocation, TerminalRepr
 from _pytest._io import TerminalWriter
 
 from conformance.case import Case
-from conformance.failure import failure_text
+from conformance.failure import failure_text, line_in_file
 from conformance.outcome import Outcome
 from conformance.problem import CaseFileError
 from conformance.process import Refused
@@ -100,7 +100,7 @@ class CaseItem(pytest.Item):
         if not isinstance(excinfo.value, CaseFailed) or self.outcome is None:
             return super().repr_failure(excinfo, style)
         message = f"{self.outcome.status}: {self.outcome.summary}"
-        return FailureRepr(self, ReprFileLocation(self.case.file, self.outcome.line or self.case.line, message))
+        return FailureRepr(self, ReprFileLocation(self.case.file, line_in_file(self.case, self.outcome), message))
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         return self.path, self.case.line - 1, self.name

@@ -17,7 +17,8 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from conformance import vocabulary
 from conformance.problem import did_you_mean
@@ -95,6 +96,15 @@ class Parsed:
 
 def parse(text: str, mode: str = "exec") -> Parsed:
     """Parse a step (`exec`) or an expression (`eval`); syntax that the language doesn't have becomes findings."""
+    found = parsed_once(text, mode)
+    return replace(
+        found, bound=set(found.bound), deleted=set(found.deleted), attributes=set(found.attributes),
+        findings=list(found.findings), needs=set(found.needs),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)  # what is written out from an equivalence says the same again and again
+def parsed_once(text: str, mode: str) -> Parsed:
     parsed = Parsed(text=text)
 
     def found(message: str, hint: str = "", line: int = 1, column: int = 1) -> Parsed:

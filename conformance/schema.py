@@ -197,6 +197,7 @@ def mapping(part: dict[str, Any], properties: dict[str, Check], other: Check | N
     required = part.get("required", [])
     closed = part.get("additionalProperties") is False
     least = part.get("minProperties", 0)
+    either = [branch["required"][0] for branch in part.get("oneOf", ())]
 
     def check(node: Node, path: str, report: Report) -> None:
         value = node.value
@@ -215,7 +216,12 @@ def mapping(part: dict[str, Any], properties: dict[str, Check], other: Check | N
         for name in required:
             if name not in value:
                 report(node, path, f"the key {shown(name)} is missing", "")
+        there = [name for name in either if name in value]
+        if either and not there:
+            report(node, path, f"the key {' or '.join(map(shown, either))} is missing", "")
+        for name in there[1:]:
+            report(node.keys[name], f"{path}.{name}" if path else name, f"can't stand beside {shown(there[0])}", "")
         if len(value) < least:
-            report(node, path, f"expected at least {least} key, got an empty mapping", "")
+            report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {shown(node.plain)}", "")
 
     return check

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance import vocabulary
-from conformance.case import Case, parse_cases
+from conformance.case import Case, parse_at
 from conformance.problem import CaseFileError
 from conformance.report import CaseRecord
 from conformance.rule import Rule
@@ -53,14 +53,11 @@ def case_of(record: CaseRecord, rules: Mapping[str, Rule]) -> Case | None:
     """Return the case that a report holds, read and checked like any other; None when its text is no valid case."""
     if len(record.yaml) > LONGEST:
         return None
-    above = "\n" * (min(record.line, LAST_LINE) - 2)
     try:
-        cases = parse_cases(f"cases:\n{above}{record.yaml}\ntopic: any\n", record.file, rules)
+        case = parse_at(record.yaml, min(record.line, LAST_LINE), record.file, rules)
     except CaseFileError:
         return None
-    if [case.id for case in cases] != [record.id]:
-        return None
-    return replace(cases[0], topic=record.topic, text=record.yaml)
+    return replace(case, topic=record.topic, text=record.yaml) if case.id == record.id else None
 
 
 def script_of(case: Case) -> Script:

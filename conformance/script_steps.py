@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from conformance.case import REFERENCES
+from conformance.case_reader import REFERENCES
 
 WIDTH = 112
 RELEASES = re.compile(r"[<>=!]{1,2}\d+(\.\d+)*(,[<>=!]{1,2}\d+(\.\d+)*)*")

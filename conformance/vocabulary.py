@@ -56,14 +56,15 @@ EXCEPTIONS: FrozenSet[str] = frozenset(
 TORCH_EXCEPTIONS: FrozenSet[str] = frozenset(
     "CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split()
 )
-# What the suite itself offers: the event log, the target, a round trip through pickle, threads.
-SUITE: FrozenSet[str] = frozenset("log device dtype pickled in_thread in_threads".split())
+# What the suite itself offers: the event log, the target, a round trip through pickle, threads, the compiler.
+SUITE: FrozenSet[str] = frozenset("log device dtype pickled in_thread in_threads compiled".split())
 
 NAMES: Dict[str, str] = {
     **{name: since for name, since in NAMESPACES["torch"].items() if name not in ("e", "seed", "set_rng_state")},
     **{name: NAMESPACES[path][name] for name, path in MEMBERS.items()},
     **dict.fromkeys([*ROOTS, *PYTHON, *EXCEPTIONS, *SUITE], OLDEST),
     **{name: NAMESPACES[path].get(name, "2.0") for name, path in ROOTS.items() if path == "func"},
+    "compiled": "2.0",
 }
 RESERVED: FrozenSet[str] = frozenset("torch nn F optim autograd log tensor super".split())
 BASES: FrozenSet[str] = EXCEPTIONS | frozenset(

@@ -23,7 +23,7 @@ BAD_FILES = sorted((ROOT / "tests" / "bad_cases").glob("*.yaml"))
 STRICTER = frozenset({"nan-tolerance"})
 KEYWORDS = frozenset(
     """$schema $defs $ref title description type enum pattern minLength minimum items minItems properties
-    additionalProperties required minProperties anyOf""".split()
+    additionalProperties required minProperties anyOf oneOf""".split()
 )
 CASE_SCHEMA = load_schema("case.schema.json")
 

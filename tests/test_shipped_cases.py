@@ -98,8 +98,10 @@ def test_every_expectation_of_a_case_can_fail(case: Case, engine: Engine) -> Non
         assert outcome["failures"]
 
 
-def test_every_rule_has_a_case() -> None:
-    assert RULES.keys() == {rule for case in ALL for rule in case.rules}
+def test_every_rule_has_a_case_or_says_why_not() -> None:
+    cited = {rule for case in ALL for rule in case.rules}
+    assert cited == {name for name, rule in RULES.items() if not rule.untested}
+    assert len(cited) >= 0.98 * len(RULES)
 
 
 def test_ids_are_unique() -> None:

@@ -13,6 +13,7 @@ import functools
 import importlib
 import pickle
 import threading
+import types
 from typing import Any, Callable, Dict, List
 
 import torch
@@ -149,6 +150,16 @@ def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return in_threads(functools.partial(function, *args, **kwargs))[0]
 
 
+def compiled(function: Any) -> Any:
+    """Return a function of the case as torch.compile() makes it with aot_eager: traced by autograd, run eagerly."""
+    dynamo = importlib.import_module("torch._dynamo")
+    dynamo.reset()
+    own = function.__globals__  # the compiler takes for Python's own whatever it finds in the builtins
+    names = {**own["__builtins__"], **own, "__builtins__": builtins}
+    opened = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    return torch.compile(opened, backend="aot_eager")
+
+
 def bases() -> List[type]:
     """Return the classes from which a case may derive its own."""
     places = (builtins, torch, torch.nn, torch.optim, torch.autograd, torch.autograd.function)
@@ -196,7 +207,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     # torch's C++ imports modules through the builtins of the frame that calls it; a case can't name `__import__`.
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
-        pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads,
+        pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
         __build_class__=builtins.__build_class__, __read__=read, __writable__=writable, __base__=base_checker(bases()),
     )  # fmt: skip
     return names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import warnings
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Tuple
 
@@ -21,6 +22,8 @@ def prepare_process() -> None:
         warnings.simplefilter("ignore")  # newer releases have other names for these
         torch.backends.cuda.matmul.allow_tf32 = False  # products of 10 bits would be no float32
         torch.backends.cudnn.allow_tf32 = False
+    if torch.__version__.startswith("2.3."):  # imported for the first time inside a transform, it stays broken
+        importlib.import_module("torch._dynamo")
     gc.collect()
     gc.freeze()  # torch's own objects live as long as the process; what a case leaves behind is found quickly
     gc.disable()
