@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import importlib
+import sys
 import warnings
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Tuple
 
@@ -87,6 +88,7 @@ class World:
 
     def __init__(self) -> None:
         self.cases = 0
+        self.modules = len(sys.modules)
         self.attributes: Dict[type, FrozenSet[str]] = {}  # of the classes that cases share
         self.leftovers = leftovers()
         self.before = [(get, put, get()) for get, put in settings()]
@@ -116,7 +118,12 @@ class World:
         # Before the modes, since a generator that a case left open restores its own when it goes. What the
         # case made is in the youngest generation; the others hold leavings of many cases, and can wait.
         self.cases += 1
-        gc.collect() if self.cases % FULL_COLLECTION == 0 else gc.collect(0)
+        if len(sys.modules) != self.modules:  # what a case had imported lives as long as the process, too
+            self.modules = len(sys.modules)
+            gc.collect()
+            gc.freeze()
+        else:
+            gc.collect() if self.cases % FULL_COLLECTION == 0 else gc.collect(0)
         level = getattr(torch.autograd.forward_ad, "_current_level", -1)
         while level >= 0:
             torch.autograd.forward_ad.exit_dual_level()
