@@ -23,13 +23,13 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from conformance.case import Case, parse_cases
+from conformance.case_files import shipped_cases
 from conformance.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
 from conformance.outcome import Failure, Outcome
 from conformance.page import page_of
 from conformance.report import FORMAT, Entry, Header, Report, Run, Suite, case_record, cited_rules, footer_of
 from conformance.rule import Rule, load_rules
 from conformance.script import script_of
-from conformance.suite import shipped_cases
 from conformance.target import Build, Device
 
 RELEASES = "1.13.1 2.0.1 2.1.2 2.2.2 2.3.1 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0".split()

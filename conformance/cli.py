@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.commands import parser
+from conformance.problem import CaseFileError
 from conformance.report import Report
 from conformance.report_file import ReportError, load_report, text_of, write_whole
 from conformance.visible import visible
@@ -39,7 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[:1] == ["run"]:
         return run(given[1:])
     options = parser().parse_args(given)
-    commands = {"cases": cases, "report": report, "merge": merge, "diff": diff, "summary": summary, "badge": badge}
+    commands = {
+        "cases": cases, "report": report, "merge": merge, "diff": diff, "summary": summary, "history": history,
+        "badge": badge,
+    }  # fmt: skip
     try:
         return commands[options.command](options)
     except CommandError as error:
@@ -54,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the shipped cases, or those that `arguments` name, in pytest; reports go below the current directory."""
     import pytest
 
-    from conformance.suite import SUFFIXES, shipped_cases
+    from conformance.case_files import SUFFIXES, shipped_cases
 
     here = Path.cwd()
     named = any(argument.partition("::")[0].endswith(SUFFIXES) for argument in arguments)
@@ -68,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def cases(_: argparse.Namespace) -> int:
-    from conformance.suite import shipped_cases
+    from conformance.case_files import shipped_cases
 
     put(f"{shipped_cases()}\n")
     return 0
@@ -129,6 +133,21 @@ def summary(options: argparse.Namespace) -> int:
     from conformance.summary import summary_of
 
     put(summary_of([report for _, report in read(options.reports)], options.limit), "utf-8")
+    return 0
+
+
+def history(options: argparse.Namespace) -> int:
+    from conformance.case_files import case_files, load_cases, shipped_cases
+    from conformance.history import markdown_of, text_of, turns_of
+
+    try:
+        turns = turns_of(load_cases(case_files(options.cases or [shipped_cases()])))
+    except (CaseFileError, OSError) as error:
+        raise CommandError(str(error), "expected case files, as in the directory that `cases` prints") from None
+    if options.format == "json":
+        put(json_text({"turns": [turn.record() for turn in turns]}), "utf-8")
+    else:
+        put(markdown_of(turns) if options.format == "markdown" else text_of(turns), "utf-8")
     return 0
 
 

@@ -80,6 +80,15 @@ It is cut to the size that such a page takes.
 
 exit statuses: 0 printed, whatever the reports say; 2 a report can't be read
 """
+HISTORY = """\
+Prints what changed from one release of torch to the next, as the cases hold it: for each bound what was before it, and
+what has been since.
+
+  autograd-conformance history
+  autograd-conformance history my-cases/hooks.yaml --format markdown
+
+exit statuses: 0 printed; 2 a case file can't be read
+"""
 BADGE = """\
 Prints the JSON that https://shields.io/badges/endpoint-badge reads from a place of yours: counts by status for each
 device, red when something is, grey for a report that is incomplete.
@@ -132,6 +141,13 @@ def parser() -> argparse.ArgumentParser:
         "--limit", metavar="BYTES", type=count, default=LIMIT, help=f"print no more than this (default: {LIMIT})"
     )
     several(made, "REPORT")
+
+    made = command("history", "print what changed from release to release, as the cases hold it", HISTORY)
+    made.add_argument(
+        "cases", metavar="CASES", nargs="*", type=Path,
+        help="a case file, or a directory: every case file in it (default: the cases that come with the suite)",
+    )  # fmt: skip
+    made.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="(default: text)")
 
     made = command("badge", "print the JSON of a shields.io badge", BADGE)
     made.add_argument("report", metavar="REPORT", type=Path, help="a JSON report")

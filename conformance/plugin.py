@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.case_files import SUFFIXES, is_case_file
 from conformance.item import CaseFile, CaseItem
 from conformance.outcome import Outcome, outcome_of
 from conformance.process import Refused
@@ -24,11 +25,10 @@ from conformance.report import Pair
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import find_rules
 from conformance.shard import Shard, shard
-from conformance.suite import SUFFIXES, Suite
+from conformance.suite import Suite
 from conformance.target import DTYPES, IN_TREE, Build
 
 HANDED_OVER = "conformance_sketches"  # the key of what workers of pytest-xdist have gathered
-NOT_CASES = (RULES_FILE, "known-issues.yaml")
 
 
 def positive(text: str) -> float:
@@ -121,7 +121,7 @@ class Running:
                 self.recorder.prepare()
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if file_path.suffix not in SUFFIXES or file_path.name in NOT_CASES:
+        if not is_case_file(file_path):
             return None
         if file_path not in self.named and not self.is_among_cases(file_path):
             return None

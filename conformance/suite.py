@@ -11,6 +11,7 @@ import pytest
 
 from conformance.cache import CaseCache
 from conformance.case import Case, parse_cases
+from conformance.case_files import shipped_cases
 from conformance.document import read_text
 from conformance.feed import Feed
 from conformance.problem import CaseFileError, Problem
@@ -21,13 +22,6 @@ from conformance.script import Script, script_for
 from conformance.target import Build, Target
 
 DEFAULT_DTYPE = "float32"
-SUFFIXES = (".yaml", ".yml")
-SHIPPED = (Path(__file__).parent / "cases", Path(__file__).parent.parent / "cases")  # in a wheel; in a checkout
-
-
-def shipped_cases() -> Path:
-    """Return the directory of the cases that come with the suite."""
-    return next(path for path in SHIPPED if (path / RULES_FILE).is_file())
 
 
 class Suite:

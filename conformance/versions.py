@@ -61,7 +61,7 @@ def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = Non
     Only releases for which `within` holds count. None stands for every release. The check looks at
     the releases at and beside each bound: between two neighbouring bounds nothing changes.
     """
-    for release in _telling_releases([*conditions, within]):
+    for release in telling_releases([*conditions, within]):
         if within is not None and not holds(within, release):
             continue
         count = sum(condition is None or holds(condition, release) for condition in conditions)
@@ -72,10 +72,11 @@ def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = Non
 
 def possible(conditions: Sequence[str]) -> bool:
     """Whether some torch fulfils all of `conditions`."""
-    return any(all(holds(condition, release) for condition in conditions) for release in _telling_releases(conditions))
+    return any(all(holds(condition, release) for condition in conditions) for release in telling_releases(conditions))
 
 
-def _telling_releases(conditions: Iterable[str | None]) -> list[str]:
+def telling_releases(conditions: Iterable[str | None]) -> list[str]:
+    """Return releases among which are all at which one of the conditions begins or ceases to hold, and those before."""
     releases = {(1, 13, 0), (9999, 0, 0)}
     for condition in conditions:
         for part in parse(condition) if condition else ():

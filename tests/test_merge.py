@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from samples import CPU, CUDA, FINISHED, HOSTILE, any_report, build, case, device, failed, outcome, report
 from sessions import Session
 
+from conformance.case_files import shipped_cases
 from conformance.graph import Graph
 from conformance.merge import Merged, MergeError, merge
 from conformance.outcome import Outcome
 from conformance.report import Report
 from conformance.report_file import load_report, text_of
 from conformance.shard import Shard
-from conformance.suite import shipped_cases
 
 GOOD = outcome("pass")
 PAIR = ("a", CPU)

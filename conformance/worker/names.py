@@ -156,7 +156,9 @@ def compiled(function: Any) -> Any:
     dynamo.reset()
     own = function.__globals__  # the compiler takes for Python's own whatever it finds in the builtins
     names = {**own["__builtins__"], **own, "__builtins__": builtins}
-    opened = types.FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    opened = types.FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
     return torch.compile(opened, backend="aot_eager")
 
 

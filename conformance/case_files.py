@@ -1,0 +1,48 @@
+"""Finds case files: those that come with the suite, and those in places that somebody names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from conformance.case import Case, parse_cases
+from conformance.document import read_text
+from conformance.rule import FILE as RULES_FILE
+from conformance.rule import Rule, find_rules, load_rules
+
+SUFFIXES = (".yaml", ".yml")
+NOT_CASES = (RULES_FILE, "known-issues.yaml")
+SHIPPED = (Path(__file__).parent / "cases", Path(__file__).parent.parent / "cases")  # in a wheel; in a checkout
+
+
+def shipped_cases() -> Path:
+    """Return the directory of the cases that come with the suite."""
+    return next(path for path in SHIPPED if (path / RULES_FILE).is_file())
+
+
+def is_case_file(path: Path) -> bool:
+    return path.suffix in SUFFIXES and path.name not in NOT_CASES
+
+
+def case_files(places: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files that are named, and the case files in directories that are."""
+    for place in places:
+        yield from sorted(filter(is_case_file, place.iterdir())) if place.is_dir() else [place]
+
+
+def load_cases(files: Iterable[Path]) -> list[Case]:
+    """Return the cases of `files`; raise CaseFileError for a file with problems, OSError for one that isn't there."""
+    read: dict[Path, dict[str, Rule]] = {}
+
+    def rules_in(path: Path) -> dict[str, Rule]:
+        if path not in read:
+            read[path] = load_rules(path, str(path))
+        return read[path]
+
+    shipped = rules_in(shipped_cases() / RULES_FILE)
+    cases: list[Case] = []
+    for file in files:
+        own = find_rules(file.absolute().parent)
+        rules = shipped if own is None else {**shipped, **rules_in(own)}
+        cases += parse_cases(read_text(file.read_bytes(), file.name), file.name, rules)
+    return cases
