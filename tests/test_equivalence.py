@@ -1,4 +1,4 @@
-"""What cases with spellings are written out as: ordinary cases that are read like any other, and judged like any other."""
+"""What cases with spellings are written out as: ordinary cases, which are read and judged like any other."""
 
 from __future__ import annotations
 
