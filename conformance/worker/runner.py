@@ -21,7 +21,7 @@ MESSAGE = 2000  # how many characters of an error's message are kept
 # What a device says that lacks an operation or a dtype, as opposed to one that gets it wrong.
 LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
-    r"|doesn't support|does not support|not supported (?:on|for)|is not implemented for the"
+    r"|doesn't support|does not support|dtypes not supported|not supported (?:on|for)|is not implemented for the"
 )
 NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
