@@ -251,6 +251,27 @@ def test_functions_in_threads_run_at_the_same_time(engine: Engine) -> None:
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 
 
+def test_functions_of_a_case_are_compiled_with_those_that_they_call(engine: Engine) -> None:
+    steps = """
+- |
+  def double(t, by=2):
+      return F.relu(t) * by
+  def f(t):
+      return double(t) + torch.sin(t)
+- x = tensor([1.5, -2.0], requires_grad=True)
+- y = compiled(f)(x)
+- y.sum().backward()
+- expect: {y: relu(x) * 2 + sin(x), x: {grad: 2 * (x > 0) + cos(x)}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+@pytest.mark.parametrize("given", ["nn.Linear(1, 1)", "torch.sin", "checkpoint", "Tensor.sin", "1"])
+def test_nothing_but_a_function_of_the_case_is_compiled(engine: Engine, given: str) -> None:
+    steps = f"- do: compiled({given})\n  raises: {{type: TypeError, match: a function that the case has defined}}\n"
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
 def test_a_tensor_of_a_case_can_see_the_functions_that_it_is_given_to(engine: Engine) -> None:
     steps = """
 - |

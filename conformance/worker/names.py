@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List
 import torch
 
 from conformance import vocabulary
-from conformance.worker.code import Namespace, base_checker, read, writable
+from conformance.worker.code import MODULE, Namespace, base_checker, read, writable
 
 FACTORIES = """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided
     empty_permuted scalar_tensor tril_indices triu_indices bartlett_window blackman_window hamming_window hann_window
@@ -152,14 +152,23 @@ def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def compiled(function: Any) -> Any:
     """Return a function of the case as torch.compile() makes it with aot_eager: traced by autograd, run eagerly."""
-    dynamo = importlib.import_module("torch._dynamo")
-    dynamo.reset()
-    own = function.__globals__  # the compiler takes for Python's own whatever it finds in the builtins
-    names = {**own["__builtins__"], **own, "__builtins__": builtins}
-    opened = types.FunctionType(
-        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
-    )
-    return torch.compile(opened, backend="aot_eager")
+    if not is_own_function(function):
+        raise TypeError("compiled() takes a function that the case has defined")
+    importlib.import_module("torch._dynamo").reset()
+    own = function.__globals__
+    # The compiler takes for Python's own whatever it finds in the builtins, so that the names must stand elsewhere.
+    names: Dict[str, Any] = {**own["__builtins__"], **own, "__builtins__": builtins}
+
+    def opened(known: Any) -> Any:
+        parts = (known.__code__, names, known.__name__, known.__defaults__, known.__closure__)
+        return types.FunctionType(*parts)
+
+    names.update({name: opened(value) for name, value in own.items() if is_own_function(value)})
+    return torch.compile(opened(function), backend="aot_eager")
+
+
+def is_own_function(value: object) -> bool:
+    return isinstance(value, types.FunctionType) and value.__module__ == MODULE
 
 
 def bases() -> List[type]:
