@@ -12,6 +12,7 @@ import copy
 import functools
 import importlib
 import pickle
+import sys
 import threading
 import types
 from typing import Any, Callable, Dict, List
@@ -156,8 +157,11 @@ def compiled(function: Any) -> Any:
         raise TypeError("compiled() takes a function that the case has defined")
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
-    # The compiler takes for Python's own whatever it finds in the builtins, so that the names must stand elsewhere.
-    names: Dict[str, Any] = {**own["__builtins__"], **own, "__builtins__": builtins}
+    # The compiler takes for Python's own whatever it finds in the builtins, and imports the module of a function; so
+    # the function comes to stand in a module that holds all names. It goes when the case ends.
+    module = sys.modules[MODULE] = types.ModuleType(MODULE)
+    names = vars(module)
+    names.update({**own["__builtins__"], **own, "__builtins__": builtins})
 
     def opened(known: Any) -> Any:
         parts = (known.__code__, names, known.__name__, known.__defaults__, known.__closure__)

@@ -11,6 +11,8 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Tuple
 
 import torch
 
+from conformance.worker.code import MODULE
+
 SEED = 0
 FULL_COLLECTION = 100  # every how many cases all garbage is collected, not only the last case's
 
@@ -118,6 +120,7 @@ class World:
         # Before the modes, since a generator that a case left open restores its own when it goes. What the
         # case made is in the youngest generation; the others hold leavings of many cases, and can wait.
         self.cases += 1
+        sys.modules.pop(MODULE, None)  # where a compiled function stood
         if len(sys.modules) != self.modules:  # what a case had imported lives as long as the process, too
             self.modules = len(sys.modules)
             gc.collect()
