@@ -12,14 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-# Importing torch takes a second; a fork of a process that has done so is a process of its own in milliseconds.
+# Importing torch takes a second; a fork of a process that has done so is a process of its own in milliseconds. What
+# optimizers and checkpoints import at their first use takes longer.
 DRIVER = """
 import json, os, runpy, sys
 import torch
 
 torch.set_num_threads(1)  # a process with threads can't be forked
-for line in sys.stdin:
-    job = json.loads(line)
+jobs = [json.loads(line) for line in sys.stdin]
+if len(jobs) > 20:
+    import torch._dynamo
+for job in jobs:
     child = os.fork()
     if child == 0:
         output = os.open(job["path"] + ".out", os.O_WRONLY | os.O_CREAT)
