@@ -89,7 +89,7 @@ def test_only_a_directory_whose_conftest_loads_the_plugin_is_ours(tmp_path: Path
 def test_a_python_outside_of_the_checkout_can_be_given_with_a_blank() -> None:
     done = run(sys.executable, "-m", "pytest", "-q", "--python", sys.executable, "-k", "hooks", directory=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    assert " passed" in done.stdout
 
 
 def test_installing_the_suite_brings_no_torch() -> None:

@@ -27,7 +27,7 @@ from conformance.worker import names as worker_names
 from conformance.worker import runner, values
 
 # Names of the parts that mean in them what they mean in a case.
-SAME = frozenset("torch warnings copy types log pickled in_thread in_threads".split())
+SAME = frozenset("torch warnings copy types log pickled in_thread in_threads compiled".split())
 TEXTS = {**{case.id: case for case in ALL}, **{name: case_of(text) for name, text in {**PASSES, **OTHERS}.items()}}
 
 
@@ -301,7 +301,8 @@ def test_the_attributes_of_a_case_own_objects_are_no_way_out() -> None:
 
 def test_a_case_of_a_report_is_read_again_as_it_was() -> None:
     for case in ALL:
-        assert script.case_of(case_record(case, SHIPPED_RULES), SHIPPED_RULES) == case
+        read = script.case_of(case_record(case, SHIPPED_RULES), SHIPPED_RULES)
+        assert read == replace(case, written_out=False)  # a report holds it as it is written out
 
 
 def record(**changes: Any) -> Any:
