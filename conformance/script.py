@@ -65,7 +65,7 @@ def script_of(case: Case) -> Script:
     draft = Draft("")
     lines, bound = written(case, draft)
     parts = parts_with(frozenset(draft.parts))
-    taken = bound & names_of_parts(parts) | bound & draft.names
+    taken = bound & frozenset().union(*map(names_of_part, parts)) | bound & draft.names
     if taken and sets_any_of(taken, draft.texts):
         draft = Draft("_")
         lines, _ = written(case, draft)
@@ -108,8 +108,8 @@ def parts_with(wanted: frozenset[str]) -> tuple[str, ...]:
 
 
 @cache
-def names_of_parts(parts: tuple[str, ...]) -> frozenset[str]:
-    return names_of_module("".join(SNIPPETS[name] for name in parts))
+def names_of_part(name: str) -> frozenset[str]:
+    return names_of_module(SNIPPETS[name])
 
 
 def aliases(names: Iterable[str]) -> Iterator[str]:
