@@ -112,12 +112,9 @@ def equivalents(
     if len(chosen) > MOST_PROGRAMS:
         report(node, "spellings", f"expected at most {MOST_PROGRAMS} programs to be tried on, got {len(chosen)}")
     for program in chosen[:MOST_PROGRAMS]:
-        plain = equivalence.written_out(case, program)
-        text = equivalence.yaml_of(plain)
+        text = equivalence.yaml_of(equivalence.written_out(case, program))
         try:
             found = parse_at(text, node.line, name, rules)
-            if repr(read_document(text, name).value[0].plain) != repr(plain):
-                report(node, "spellings", "can't be written out as YAML", "write it in another way")
         except CaseFileError as error:
             for problem in error.problems:
                 within = f"{problem.path}: " if problem.path else ""

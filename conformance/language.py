@@ -173,7 +173,8 @@ def survey(tree: ast.AST, parsed: Parsed) -> int:
         waiting += [(child, depth + 1) for child in children(node)]
     if deepest <= MAX_DEPTH:
         for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
-            bound, deleted = names_bound(statement, itself=True), names_deleted(statement)
+            bound = names_bound(statement, itself=True)
+            deleted = names_deleted(statement) if "del" in parsed.text else set()
             parsed.bound = (parsed.bound | bound) - deleted
             parsed.deleted = (parsed.deleted | deleted) - bound
     return deepest

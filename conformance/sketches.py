@@ -29,6 +29,11 @@ PACKAGE = Path(__file__).parent
 SKETCHED = ("pass", "fail", "error")  # what else can happen ends a worker, or is no run at all
 
 
+def is_compiled(case: Case) -> bool:
+    """Whether a case compiles something, which takes long once more and leaves a graph of one node."""
+    return any("compiled" in step.get("needs", ()) for step in case.steps)
+
+
 class Worker(Protocol):
     """Takes requests and answers them in their order."""
 
@@ -80,7 +85,7 @@ class Sketches:
 
     def see(self, case: Case, target: Target, outcome: Outcome) -> None:
         """Have the graph of a case that has just run: the kept one, or else the worker is asked for it."""
-        if case.id in self.seen or outcome.status not in SKETCHED:
+        if case.id in self.seen or outcome.status not in SKETCHED or is_compiled(case):
             return
         self.seen.add(case.id)
         edition = f"{case.digest}:{outcome.step}"
