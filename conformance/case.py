@@ -28,7 +28,6 @@ from conformance.spellings import check_spellings, check_use, read_programs
 
 CHECK_SCHEMA = compiled(load_schema("case.schema.json"))
 MOST_PROGRAMS = 100  # what a few lines stand for must not fill the memory
-WITH_SPELLINGS = frozenset({"given", "expect", "programs"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +80,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
         end = nodes[index + 1].line - 1 if index + 1 < len(nodes) else len(lines)
         reader = CaseReader(report, rules, broken)
         data = reader.read(node)
-        if "spellings" in node.value:
-            check_spellings(reader, node, programs)
-        for key in WITH_SPELLINGS & node.value.keys() if "spellings" not in node.value else ():
-            report(node.value[key], key, "belongs to a case with spellings")
+        check_spellings(reader, node, programs)
         first = ids.setdefault(data["id"], node.line) if isinstance(data["id"], str) else node.line
         if first != node.line:
             report(node.value["id"], "id", f"{data['id']!r} stands twice", f"first in line {first}")

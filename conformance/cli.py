@@ -140,10 +140,19 @@ def history(options: argparse.Namespace) -> int:
     from conformance.case_files import case_files, load_cases, shipped_cases
     from conformance.history import markdown_of, text_of, turns_of
 
+    hint = "expected case files, as in the directory that `cases` prints"
     try:
-        turns = turns_of(load_cases(case_files(options.cases or [shipped_cases()])))
-    except (CaseFileError, OSError) as error:
-        raise CommandError(str(error), "expected case files, as in the directory that `cases` prints") from None
+        files = list(case_files(options.cases or [shipped_cases()]))
+        if not files:
+            raise CommandError("there is no case file in this directory", hint)
+        turns = turns_of(load_cases(files))
+    except CaseFileError as error:
+        *others, last = map(str, error.problems)
+        for problem in others:
+            complain(f"error: {problem}")
+        raise CommandError(last, hint) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename}: can't be read: {error.strerror}", hint) from None
     if options.format == "json":
         put(json_text({"turns": [turn.record() for turn in turns]}), "utf-8")
     else:

@@ -21,13 +21,18 @@ Program = Mapping[str, Any]
 
 PROVIDED = frozenset("f g inputs".split())  # what a program gives to spellings
 LASTING = frozenset("f g values".split())  # what it gives once, for all of them
+THEIR_KEYS = frozenset({"given", "expect", "programs"})
 FOUND = "found"  # where they leave the gradients
 DRAWN = re.compile(r"\b(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal)\b")
 
 
 def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Program]) -> None:
-    """Report what is wrong with a case that has spellings."""
+    """Report what is wrong with the spellings of a case, or with what belongs to them in one that has none."""
     case = node.value
+    if "spellings" not in case:
+        for key in THEIR_KEYS & case.keys():
+            reader.report(case[key], key, "belongs to a case with spellings")
+        return
     tried = "expect" not in case and bool(programs)
     if "expect" not in case and not programs:
         reader.report(node, "spellings", "nothing is expected: this case can't fail", "add expect, or programs")

@@ -330,3 +330,33 @@ def test_a_reader_that_has_seen_enough_is_no_error(here: Path) -> None:
     program = f"{shlex.quote(sys.executable)} -m conformance merge long.json | head -c 1"
     done = run("sh", "-c", program, directory=here, path=ROOT)
     assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_history_prints_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(shipped_cases() / "versions.yaml")
+    assert cli.main(["history", file]) == 0
+    assert capsys.readouterr().out.startswith("torch 2.")
+    assert cli.main(["history", file, "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.startswith("| torch | behaviour | of | before | since |\n")
+    assert cli.main(["history", file, "--format", "json"]) == 0
+    assert {turn["file"] for turn in json.loads(capsys.readouterr().out)["turns"]} == {"versions.yaml"}
+
+
+def test_history_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("topic: T\ncases: 1\nother: 2\n", encoding="utf-8")
+    told = {
+        str(tmp_path / "missing.yaml"): [
+            f"error: {tmp_path / 'missing.yaml'}: can't be read: No such file or directory"
+        ],
+        str(wrong): [
+            "error: wrong.yaml:2:8: cases: expected a list, got 1",
+            "error: wrong.yaml:3:1: other: unknown key 'other' (it takes topic, cases, programs)",
+        ],
+    }
+    for place, lines in told.items():
+        assert cli.main(["history", place]) == 2
+        assert capsys.readouterr().err.splitlines()[:-1] == lines
+    wrong.unlink()
+    assert cli.main(["history", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("error: there is no case file in this directory\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -226,6 +227,9 @@ THREADS = {
         "- do: 'in_threads(lambda: 1, lambda: 1 / 0, lambda: [][0])'\n"
         "  raises: {type: ZeroDivisionError, match: division}\n"
     ),
+    "too many functions": (
+        "- do: 'in_threads(*[lambda: 1] * 65)'\n  raises: {type: ValueError, match: at most 64 functions}\n"
+    ),
     "the log": "- in_thread(log, 1)\n- in_thread(log, 2)\n- expect: {log: [1, 2]}\n",
     "a mode of its own": ("- |\n  with no_grad():\n    y = in_thread(torch.is_grad_enabled)\n- expect: {y: true}\n"),
 }
@@ -234,6 +238,20 @@ THREADS = {
 @pytest.mark.parametrize("steps", THREADS.values(), ids=THREADS)
 def test_a_case_has_threads(engine: Engine, steps: str) -> None:
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_threads_that_cant_all_start_leave_none_behind(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, before = threading.Thread.start, threading.active_count()
+
+    def start_some(thread: threading.Thread) -> None:
+        if threading.active_count() >= before + 2:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    steps = "- do: 'in_threads(*[lambda: 1] * 3)'\n  raises: {type: RuntimeError, match: start new thread}\n"
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    assert threading.active_count() == before
 
 
 def test_functions_in_threads_run_at_the_same_time(engine: Engine) -> None:

@@ -27,6 +27,7 @@ FACTORIES = """tensor as_tensor asarray ones zeros empty full arange range linsp
     kaiser_window sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
     sparse_compressed_tensor""".split()
 FREQUENCIES = ("fftfreq", "rfftfreq")
+MOST_THREADS = 64
 CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 
 
@@ -124,23 +125,31 @@ def in_threads(*functions: Callable[[], Any]) -> List[Any]:
 
     What the first of them raised, in their order, is raised here.
     """
+    if len(functions) > MOST_THREADS:
+        raise ValueError(f"in_threads() takes at most {MOST_THREADS} functions, got {len(functions)}")
     results: List[Any] = [None] * len(functions)
     raised: Dict[int, BaseException] = {}
-    together = threading.Barrier(len(functions)) if functions else None
+    together = threading.Barrier(max(1, len(functions)))
 
     def call(index: int) -> None:
         try:
-            assert together is not None
             together.wait()
             results[index] = functions[index]()
         except BaseException as error:  # the thread of the case raises it
             raised[index] = error
 
     threads = [threading.Thread(target=call, args=(index,), daemon=True) for index in range(len(functions))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    started: List[threading.Thread] = []
+    try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        together.abort()  # those that have started would wait for the others for ever
+        raise
+    finally:
+        for thread in started:
+            thread.join()
     if raised:
         raise raised.pop(min(raised))
     return results
