@@ -272,14 +272,14 @@ def test_functions_in_threads_run_at_the_same_time(engine: Engine) -> None:
 def test_functions_of_a_case_are_compiled_with_those_that_they_call(engine: Engine) -> None:
     steps = """
 - |
-  def double(t, by=2):
-      return F.relu(t) * by
+  def double(t, by=2, *, plus=1):
+      return F.relu(t) * by + plus
   def f(t):
       return double(t) + torch.sin(t)
 - x = tensor([1.5, -2.0], requires_grad=True)
 - y = compiled(f)(x)
 - y.sum().backward()
-- expect: {y: relu(x) * 2 + sin(x), x: {grad: 2 * (x > 0) + cos(x)}}
+- expect: {y: relu(x) * 2 + 1 + sin(x), x: {grad: 2 * (x > 0) + cos(x)}}
 """
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 

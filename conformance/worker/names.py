@@ -174,7 +174,9 @@ def compiled(function: Any) -> Any:
 
     def opened(known: Any) -> Any:
         parts = (known.__code__, names, known.__name__, known.__defaults__, known.__closure__)
-        return types.FunctionType(*parts)
+        made = types.FunctionType(*parts)
+        made.__kwdefaults__ = known.__kwdefaults__
+        return made
 
     names.update({name: opened(value) for name, value in own.items() if is_own_function(value)})
     return torch.compile(opened(function), backend="aot_eager")
