@@ -7,11 +7,12 @@ from pathlib import Path
 
 from conformance.case import Case, parse_cases
 from conformance.document import read_text
+from conformance.known_issues import FILE as ISSUES_FILE
 from conformance.rule import FILE as RULES_FILE
 from conformance.rule import Rule, find_rules, load_rules
 
 SUFFIXES = (".yaml", ".yml")
-NOT_CASES = (RULES_FILE, "known-issues.yaml")
+NOT_CASES = (RULES_FILE, ISSUES_FILE)
 SHIPPED = (Path(__file__).parent / "cases", Path(__file__).parent.parent / "cases")  # in a wheel; in a checkout
 
 
@@ -22,6 +23,11 @@ def shipped_cases() -> Path:
 
 def is_case_file(path: Path) -> bool:
     return path.suffix in SUFFIXES and path.name not in NOT_CASES
+
+
+def holds_case_files(path: Path) -> bool:
+    """Whether a path is that of a case file, there or not, or of a directory with some."""
+    return path.suffix in SUFFIXES or (path.is_dir() and any(map(is_case_file, path.iterdir())))
 
 
 def case_files(places: Iterable[Path]) -> Iterator[Path]:

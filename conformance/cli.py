@@ -58,10 +58,10 @@ def run(arguments: Sequence[str]) -> int:
     """Run the shipped cases, or those that `arguments` name, in pytest; reports go below the current directory."""
     import pytest
 
-    from conformance.case_files import SUFFIXES, shipped_cases
+    from conformance.case_files import holds_case_files, shipped_cases
 
     here = Path.cwd()
-    named = any(argument.partition("::")[0].endswith(SUFFIXES) for argument in arguments)
+    named = any(holds_case_files(Path(argument.partition("::")[0])) for argument in arguments)
     cases = shipped_cases()
     own = [
         *("-c", os.devnull, "--rootdir", str(here if named else cases.parent)),

@@ -7,12 +7,12 @@ about torch.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import Any, Literal, get_args
 
 import msgspec
 
+from conformance.fingerprint import fingerprint
 from conformance.outcome import RED, Outcome
 from conformance.report import CaseRecord, Pair, Report, Suite
 from conformance.rule import Rule
@@ -41,12 +41,6 @@ MEANINGS: dict[Kind, str] = {
 NOT_RUN = frozenset({"unsupported", "not-run"})
 HOLDS = frozenset({"pass", "fixed"})
 BROKEN = RED - HOLDS
-
-Fingerprint = tuple[str, int | None, tuple[str, ...]]
-
-ERROR = re.compile(r"[A-Za-z_][\w.]*(?=:)")
-END = re.compile(r"SIG[A-Z0-9]+|(?:signal|status) \d+")
-RAISED = ("", "raises", "warns")  # the paths at which an error or a warning was observed
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,25 +86,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         return [both[rule] for rule in change.case.rules]
 
 
-def fingerprint(outcome: Outcome) -> Fingerprint:
-    """Return what two failures must share to be the same failure: status, step, and their kind.
-
-    The kind is where it failed and with which errors; values, texts and lines, which move, are no part of it.
-    """
-    kind: list[str] = []
-    for failure in outcome.failures:
-        kind.append(failure.path)
-        if failure.path in RAISED or failure.expected in ("no error", "a value"):
-            error = ERROR.match(failure.observed)
-            kind.append(error[0] if error else "")
-    ended = END.search(outcome.reason) if outcome.status == "crash" else None
-    return outcome.status, outcome.step, (*kind, ended[0] if ended else "")
-
-
 def words_of(outcome: Outcome) -> tuple[Any, ...]:
     """Return what an outcome says; not the last words of a worker, which hold addresses and process ids."""
     failures = [(failure.path, failure.expected, failure.observed) for failure in outcome.failures]
-    return fingerprint(outcome), failures, outcome.reason
+    return outcome.status, fingerprint(outcome), failures, outcome.reason, outcome.issue
 
 
 def why_incomparable(old: Report, new: Report) -> str:

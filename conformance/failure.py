@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.case import Case
+from conformance.fingerprint import fingerprint
+from conformance.known_issues import KnownIssue
 from conformance.outcome import Outcome
 from conformance.rule import Rule
 from conformance.target import Target
@@ -14,11 +16,20 @@ HEADLINES = {
     "error": "a step raised what nothing expects",
     "crash": "the worker died",
     "timeout": "the case did not end in time",
+    "known": "it fails as a known issue says",
+    "fixed": "a known issue does not fail any more",
 }
 
 
-def failure_text(case: Case, target: Target, outcome: Outcome, rules: Mapping[str, Rule], command: str) -> str:
-    """Return the text that stands below a failing item."""
+def failure_text(
+    case: Case,
+    target: Target,
+    outcome: Outcome,
+    rules: Mapping[str, Rule],
+    known: Iterable[KnownIssue],
+    command: str,
+) -> str:
+    """Return the text that stands below a failing item; `known` holds the known issues that are about it."""
     lines = [
         f"{case.title}  [{target}]",
         f"{HEADLINES.get(outcome.status, outcome.status)}: {case.file}:{line_in_file(case, outcome)}",
@@ -38,6 +49,11 @@ def failure_text(case: Case, target: Target, outcome: Outcome, rules: Mapping[st
         lines.append(f"  called in {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
         lines.append(outcome.reason)
+    for entry in known:
+        if outcome.status in ("known", "fixed"):
+            lines += [f"known issue: {entry.reason}", *([f"     {entry.link}"] if entry.link else [])]
+        else:
+            lines.append(f"{entry.place} knows of another failure: {entry.failure}, and this is {fingerprint(outcome)}")
     if outcome.stderr:
         lines += ["the last that the worker wrote:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
     return "\n".join([*lines, "", f"run it alone: {command}"])

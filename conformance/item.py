@@ -40,8 +40,9 @@ class CaseFile(pytest.File):
         if self.suite.refused:
             return  # the first file has said why, and nothing can be run
         try:
+            self.suite.known_issues(self.path.parent)
             targets = list(self.suite.targets())
-        except Refused:
+        except (CaseFileError, Refused):
             self.suite.refused = True
             raise
         for case in cases:
@@ -90,9 +91,12 @@ class CaseItem(pytest.Item):
         return self.case.id, str(self.target), str(self.path)
 
     def runtest(self) -> None:
-        self.outcome = outcome = self.suite.feed.run(self)
+        observed = self.suite.feed.run(self)
+        self.outcome = outcome = self.suite.judged(self.case, self.path, self.target, observed)
         if outcome.status in ("unsupported", "not-run"):
             pytest.skip(f"{outcome.status}: {outcome.reason}")
+        if outcome.status == "known" and outcome.issue is not None:
+            pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # goes on with --runxfail
         if outcome.status != "pass":
             raise CaseFailed(outcome.summary)
 
@@ -117,6 +121,7 @@ class FailureRepr(TerminalRepr):
         item = self.item
         assert item.outcome is not None
         alone = command(item.suite.choices, item.nodeid)
-        text = failure_text(item.case, item.target, item.outcome, item.suite.rules_of(item.path), alone)
+        known = item.suite.known_issues(item.path.parent).about(item.case.id, item.target, item.suite.build.torch)
+        text = failure_text(item.case, item.target, item.outcome, item.suite.rules_of(item.path), known, alone)
         for line in text.splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))

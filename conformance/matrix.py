@@ -16,7 +16,8 @@ from packaging.version import Version
 
 from conformance import versions
 from conformance.case import Case
-from conformance.difference import fingerprint, words_of
+from conformance.difference import words_of
+from conformance.fingerprint import fingerprint
 from conformance.outcome import STATUSES, Outcome
 from conformance.report import CaseRecord, Pair, Report
 from conformance.rule import Rule

@@ -23,12 +23,20 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     observed: str
 
 
+class Issue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The known issue that an outcome is put down to; `status` is what the outcome would be if nobody knew of it."""
+
+    status: Status
+    reason: str
+    link: str = ""
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What happened to one case on one target; `case` and `target` are empty where it is clear whose it is.
 
     `step` counts from 0 and `line` from 1; both belong to the step that did not go as expected. `reason`
     says in words why a case was not run, can't be, or ended its worker; `stderr` holds the last of what
-    that worker wrote.
+    that worker wrote. `issue` is there where a known issue had a say: where the status is known or fixed.
     """
 
     case: str = ""
@@ -41,16 +49,18 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     reason: str = ""
     stderr: str = ""
     failures: tuple[Failure, ...] = ()
+    issue: Issue | None = None
 
     @property
     def summary(self) -> str:
         """One line that says what was wrong, or why there is nothing to say."""
+        known = f"{self.issue.reason} " if self.issue is not None else ""
         if not self.failures:
-            return self.reason
+            return f"{known}{self.reason}".rstrip()
         first = self.failures[0]
         more = f" (and {len(self.failures) - 1} more)" if len(self.failures) > 1 else ""
         path = f"{first.path}: " if first.path else ""
-        return f"{path}expected {first.expected}, observed {first.observed}{more}"
+        return f"{known}{path}expected {first.expected}, observed {first.observed}{more}"
 
     def record(self) -> dict[str, Any]:
         """Return the outcome as the report holds it: fields at their default are left out."""

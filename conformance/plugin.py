@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Sequence
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--shard", metavar="I/N", type=shard,
         help="run only the Ith of N parts of the cases; `python -m conformance merge` puts their reports together",
+    )  # fmt: skip
+    group.addoption(
+        "--known-issues", metavar="FILE",
+        help="the list of known issues that holds for all cases, or `none` (default: the nearest known-issues.yaml "
+        "in or above each case file's directory)",
     )  # fmt: skip
     group.addoption(
         "--case-timeout", metavar="SECONDS", type=positive, default=60.0,
@@ -222,6 +228,7 @@ class Running:
         if introduction is not None and self.recorder.journal is None:
             facts, collected, why_deselected = introduction
             self.suite.feed.build = msgspec.convert(facts, Build)
+            self.collected = collected
             self.begin_report(collected, {(case, target): why for (case, target), why in why_deselected})
         self.recorder.add(outcome_of(attached))
 
@@ -230,7 +237,7 @@ class Running:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.config.option.shard and self.collected:
             session.exitstatus = exitstatus = pytest.ExitCode.OK  # a shard may well hold none of few cases
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if self.recorder is not None and self.suite.lost_devices() and exitstatus in green:
+        if self.recorder is not None and exitstatus in green and (self.suite.lost_devices() or self.stray_issues()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         feed = self.suite.feed
         feed.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
@@ -241,6 +248,12 @@ class Running:
             graphs = feed.sketches.graphs(self.recorder.journal.report.pairs)
             feed.sketches.keep()
             self.recorder.finish(int(session.exitstatus), graphs)
+
+    def stray_issues(self) -> list[str]:
+        """Return a line for each known issue that is about no case, if all cases that it could be about were found."""
+        if self.recorder is None or self.recorder.journal is None or not all(path.is_dir() for path in self.named):
+            return []
+        return self.suite.issues_without_case((case, file) for case, _, file in self.collected)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -257,6 +270,10 @@ class Running:
             terminalreporter.write_line(line)
         for line in self.suite.lost_devices():
             terminalreporter.write_line(f"required device {line}", red=True)
+        for line in self.stray_issues():
+            terminalreporter.write_line(f"known issue {line}", red=True)
+        for line in self.suite.overdue(date.today()):
+            terminalreporter.write_line(f"known issue {line}", yellow=True)
         for path in self.recorder.written:
             terminalreporter.write_line(f"{'page' if path.suffix == '.html' else 'report'}: {self.suite.name_of(path)}")
         if self.recorder.error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from conformance.case import Case, parse_cases
 from conformance.case_files import shipped_cases
 from conformance.document import read_text
 from conformance.feed import Feed
+from conformance.known_issues import FILE as ISSUES_FILE
+from conformance.known_issues import KnownIssues, find_known_issues, load_known_issues
+from conformance.outcome import Outcome
 from conformance.problem import CaseFileError, Problem
 from conformance.process import Refused
 from conformance.rule import FILE as RULES_FILE
@@ -22,6 +26,7 @@ from conformance.script import Script, script_for
 from conformance.target import Build, Target
 
 DEFAULT_DTYPE = "float32"
+NO_LIST = "none"  # in place of a list of known issues: nothing is known
 
 
 class Suite:
@@ -37,6 +42,7 @@ class Suite:
         self.read: dict[Path, list[Case] | CaseFileError] = {}
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
+        self.issues_for: dict[Path, KnownIssues | CaseFileError] = {}
         self.ids: dict[str, Case] = {}
         self.scripts: dict[str, Script | None] = {}
         self.refused = False  # whether there is no torch, or not the device, that was asked for
@@ -52,7 +58,8 @@ class Suite:
         option = self.config.option
         python = [] if option.python == sys.executable else ["--python", option.python]
         repeated = (("--device", option.device), ("--device-module", option.device_module), ("--dtype", option.dtype))
-        return python + [word for name, values in repeated for value in values for word in (name, value)]
+        known = ["--known-issues", option.known_issues] if option.known_issues else []
+        return python + [word for name, values in repeated for value in values for word in (name, value)] + known
 
     def name_of(self, path: Path) -> str:
         """Return the name by which messages call a file: relative to pytest's root where it lies below it."""
@@ -77,6 +84,65 @@ class Suite:
         if path not in self.rules_read:
             self.rules_read[path] = load_rules(path, self.name_of(path))
         return self.rules_read[path]
+
+    def known_issues(self, directory: Path) -> KnownIssues:
+        """Return the known issues that hold for the case files in `directory`; raise CaseFileError for a wrong list.
+
+        The list that an option names holds for all files, and `none` for no list at all.
+        """
+        if directory not in self.issues_for:
+            try:
+                self.issues_for[directory] = self.load_known_issues(directory)
+            except CaseFileError as error:
+                self.issues_for[directory] = error
+        result = self.issues_for[directory]
+        if isinstance(result, CaseFileError):
+            raise result
+        return result
+
+    def load_known_issues(self, directory: Path) -> KnownIssues:
+        path = self.list_given or (find_known_issues(directory) if self.config.option.known_issues is None else None)
+        if path is None:
+            return KnownIssues()
+        name = self.name_of(path)
+        try:
+            return load_known_issues(path, name, shipped_cases() / ISSUES_FILE)
+        except OSError as error:
+            raise CaseFileError([unreadable(name, error)]) from None
+
+    @property
+    def list_given(self) -> Path | None:
+        """The list of known issues that an option names."""
+        given = self.config.option.known_issues
+        return None if given in (None, NO_LIST) else (self.config.invocation_params.dir / given).resolve()
+
+    def judged(self, case: Case, path: Path, target: Target, outcome: Outcome) -> Outcome:
+        """Return what an outcome counts as, given what is known of the case, which is in the file at `path`."""
+        return self.known_issues(path.parent).judge(case.id, target, self.build.torch, outcome)
+
+    def issues_without_case(self, collected: Iterable[tuple[str, str]]) -> list[str]:
+        """Return a line for each known issue that is about none of the cases that were `collected`, given with files.
+
+        Only lists that stand beside cases are looked at, and the one that was asked for: those that they include are
+        somebody else's, and may speak of cases that are not here.
+        """
+        ids: dict[Path, set[str]] = {}
+        for case, file in collected:
+            ids.setdefault(Path(file).parent, set()).add(case)
+        if self.list_given is not None:
+            ids = {directory: set().union(*ids.values()) for directory in list(ids)[:1]}
+        lines = []
+        for directory, cases in ids.items():
+            own = self.list_given or find_known_issues(directory)
+            for entry in self.known_issues(directory).entries if own is not None else ():
+                if entry.file == self.name_of(own) and not any(map(entry.names, cases)):
+                    lines.append(f"{entry.place}: there is no case {entry.case}")
+        return lines
+
+    def overdue(self, today: date) -> list[str]:
+        """Return a line for each known issue that somebody should have looked at again by `today`."""
+        lists = [issues for issues in self.issues_for.values() if isinstance(issues, KnownIssues)]
+        return list(dict.fromkeys(line for issues in lists for line in issues.overdue(today)))
 
     def cases(self, path: Path) -> list[Case]:
         """Return the cases of a file; raise CaseFileError when it has problems.
@@ -110,7 +176,7 @@ class Suite:
         except CaseFileError as error:
             return error
         except OSError as error:
-            return CaseFileError([Problem(file=name, line=1, column=1, message=f"can't be read: {error.strerror}")])
+            return CaseFileError([unreadable(name, error)])
         self.ids.update((case.id, case) for case in cases)
         self.scripts.update((case.id, script) for case, script in loaded)
         return cases
@@ -156,6 +222,10 @@ class Suite:
             marks += [pytest.mark.rule(id=rule).mark for rule in case.rules]
             self.marks_made[key] = tuple(marks)
         return self.marks_made[key]
+
+
+def unreadable(name: str, error: OSError) -> Problem:
+    return Problem(file=name, line=1, column=1, message=f"can't be read: {error.strerror}")
 
 
 def command(choices: Sequence[str], nodeid: str) -> str:

@@ -47,6 +47,7 @@ class Layer:
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.cls)
+PLACE = types.ModuleType(MODULE)  # where functions stand that are compiled
 
 
 def real_module(path: str) -> Any:
@@ -167,9 +168,11 @@ def compiled(function: Any) -> Any:
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
     # The compiler takes for Python's own whatever it finds in the builtins, and imports the module of a function; so
-    # the function comes to stand in a module that holds all names. It goes when the case ends.
-    module = sys.modules[MODULE] = types.ModuleType(MODULE)
-    names = vars(module)
+    # the function comes to stand in a module that holds all names. It goes when the case ends, but comes back as the
+    # same object: some compilers remember which module had the name, and refuse another one.
+    sys.modules[MODULE] = PLACE
+    names = vars(PLACE)
+    names.clear()
     names.update({**own["__builtins__"], **own, "__builtins__": builtins})
 
     def opened(known: Any) -> Any:

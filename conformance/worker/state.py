@@ -120,7 +120,9 @@ class World:
         # Before the modes, since a generator that a case left open restores its own when it goes. What the
         # case made is in the youngest generation; the others hold leavings of many cases, and can wait.
         self.cases += 1
-        sys.modules.pop(MODULE, None)  # where a compiled function stood
+        place = sys.modules.pop(MODULE, None)  # where a compiled function stood
+        if place is not None:
+            vars(place).clear()
         if len(sys.modules) != self.modules:  # what a case had imported lives as long as the process, too
             self.modules = len(sys.modules)
             gc.collect()
