@@ -22,12 +22,7 @@ HEADLINES = {
 
 
 def failure_text(
-    case: Case,
-    target: Target,
-    outcome: Outcome,
-    rules: Mapping[str, Rule],
-    known: Iterable[KnownIssue],
-    command: str,
+    case: Case, target: Target, outcome: Outcome, rules: Mapping[str, Rule], known: Iterable[KnownIssue]
 ) -> str:
     """Return the text that stands below a failing item; `known` holds the known issues that are about it."""
     lines = [
@@ -56,7 +51,7 @@ def failure_text(
             lines.append(f"{entry.place} knows of another failure: {entry.failure}, and this is {fingerprint(outcome)}")
     if outcome.stderr:
         lines += ["the last that the worker wrote:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
-    return "\n".join([*lines, "", f"run it alone: {command}"])
+    return "\n".join(lines)
 
 
 def line_in_file(case: Case, outcome: Outcome) -> int:

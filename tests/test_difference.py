@@ -16,7 +16,6 @@ from conformance.difference import (
     MEANINGS,
     Difference,
     compare,
-    fingerprint,
     notes_of,
     record_of,
     why_incomparable,
@@ -179,15 +178,6 @@ def test_reports_without_a_common_case_tell_nothing() -> None:
     assert why_incomparable(one, other) == why_incomparable(one, none) == "they have no case in common"
     assert why_incomparable(one, one) == why_incomparable(none, none) == ""
     assert why_incomparable(one, report({("a", CUDA): GOOD})) == ""
-
-
-def test_a_fingerprint_holds_places_and_errors_but_neither_values_nor_lines() -> None:
-    assert fingerprint(failed()) == ("fail", 2, ("a.grad", ""))
-    assert fingerprint(failed("raises", "RuntimeError: …", "TypeError: x")) == ("fail", 2, ("raises", "TypeError", ""))
-    assert fingerprint(RAISED) == ("error", 2, ("", "RuntimeError", ""))
-    assert fingerprint(failed("a", "a value", "NameError: b")) == ("fail", 2, ("a", "NameError", ""))
-    assert fingerprint(failed("a", "'x: 1'", "'y: 1'")) == fingerprint(failed("a", "1", "2"))
-    assert fingerprint(CRASHED) == ("crash", None, ("SIGSEGV",))
 
 
 @given(any_report())

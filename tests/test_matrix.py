@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, report, rule, valid_case
 
 from conformance.case import Case
-from conformance.difference import fingerprint
+from conformance.fingerprint import fingerprint
 from conformance.matrix import MARKS, index_of, matrix_of, release_of
 from conformance.outcome import STATUSES, Outcome
 from conformance.report import Report

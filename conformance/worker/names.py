@@ -28,6 +28,7 @@ FACTORIES = """tensor as_tensor asarray ones zeros empty full arange range linsp
     sparse_compressed_tensor""".split()
 FREQUENCIES = ("fftfreq", "rfftfreq")
 MOST_THREADS = 64
+PLACE = types.ModuleType(MODULE)  # where functions stand that are compiled
 CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 
 
@@ -47,7 +48,6 @@ class Layer:
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, self.cls)
-PLACE = types.ModuleType(MODULE)  # where functions stand that are compiled
 
 
 def real_module(path: str) -> Any:
