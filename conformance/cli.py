@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(given)
     commands = {
         "cases": cases, "report": report, "merge": merge, "diff": diff, "summary": summary, "history": history,
-        "badge": badge,
+        "known-issues": known_issues, "badge": badge,
     }  # fmt: skip
     try:
         return commands[options.command](options)
@@ -157,6 +158,17 @@ def history(options: argparse.Namespace) -> int:
         put(json_text({"turns": [turn.record() for turn in turns]}), "utf-8")
     else:
         put(markdown_of(turns) if options.format == "markdown" else text_of(turns), "utf-8")
+    return 0
+
+
+def known_issues(options: argparse.Namespace) -> int:
+    from conformance.red_entries import text_of as entries_text
+
+    try:
+        text = entries_text([report for _, report in read(options.reports)], date.today())
+    except ValueError as error:
+        raise CommandError(str(error), "known issues are of releases") from None
+    put(text, "utf-8")
     return 0
 
 

@@ -89,6 +89,16 @@ what has been since.
 
 exit statuses: 0 printed; 2 a case file can't be read
 """
+KNOWN = """\
+Prints entries for a list of known issues, one for each way in which a case is red in the reports, with the targets and
+the releases that were seen to fail so. Say in each what is wrong and where it is kept track of, and put them into
+the known-issues.yaml beside the cases, or into a list of your own.
+
+  pytest --known-issues none
+  autograd-conformance known-issues reports/*.json
+
+exit statuses: 0 printed, whatever the reports say; 2 a report can't be read
+"""
 BADGE = """\
 Prints the JSON that https://shields.io/badges/endpoint-badge reads from a place of yours: counts by status for each
 device, red when something is, grey for a report that is incomplete.
@@ -148,6 +158,9 @@ def parser() -> argparse.ArgumentParser:
         help="a case file, or a directory: every case file in it (default: the cases that come with the suite)",
     )  # fmt: skip
     made.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="(default: text)")
+
+    made = command("known-issues", "draft entries of known issues for what is red in reports", KNOWN)
+    several(made, "REPORT")
 
     made = command("badge", "print the JSON of a shields.io badge", BADGE)
     made.add_argument("report", metavar="REPORT", type=Path, help="a JSON report")

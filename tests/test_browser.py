@@ -18,7 +18,7 @@ from samples import CPU, CUDA, FAILURES, GRAPH, broken, case, device, failed, ou
 
 from conformance.difference import compare
 from conformance.matrix import matrix_of
-from conformance.outcome import Failure
+from conformance.outcome import Failure, Issue
 from conformance.page import page_of
 from conformance.report import Report
 
@@ -32,6 +32,7 @@ HOSTILE = (
 )  # fmt: skip
 DOUBLE = "cpu-float64"
 GOOD = outcome("pass")
+LATE = Issue(status="fail", reason="Late since ever.", link="https://example.org/issues/1")
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium here; continuous integration brings one"
@@ -60,7 +61,7 @@ def many_reports() -> list[Report]:
         {
             ("holds", CPU): GOOD, ("holds", DOUBLE): GOOD, ("breaks", CPU): broken(line=29),
             ("crashes", CPU): outcome("crash", reason="the worker was ended by SIGSEGV", stderr="Fatal Python error"),
-            ("late", CPU): outcome("known", reason="late since ever, https://example.org/issues/1"),
+            ("late", CPU): failed(status="known", issue=LATE),
             ("lacks", CPU): None,
         },
         cases=cases, finished=False,
@@ -289,6 +290,7 @@ def test_the_script_is_copied_as_it_is_shown(opened: Opener, address: str) -> No
 def test_known_issues_are_named_with_their_link(opened: Opener, address: str) -> None:
     page = opened(f"{address}#case/late")
     assert page.get_by_role("link", name="upstream").get_attribute("href") == "https://example.org/issues/1"
+    assert "Late since ever." in page.locator("#sheet").inner_text()
 
 
 def test_the_page_of_a_build_says_what_was_planned_and_why_some_was_not_run(opened: Opener, address: str) -> None:
@@ -627,10 +629,12 @@ def test_the_skip_link_keeps_the_view(opened: Opener, address: str) -> None:
     expect(page.locator("#matrix h1")).to_be_visible()
 
 
-def test_a_link_in_a_sentence_ends_before_its_full_stop(shown: Shower) -> None:
-    known = outcome("known", reason="late (see https://example.org/issues/1?a=b).")
-    page = shown(report({("a", CPU): known}, cases=[valid_case("a")]), fragment="#case/a")
-    assert page.get_by_role("link", name="upstream").get_attribute("href") == "https://example.org/issues/1?a=b"
+def test_an_issue_with_another_kind_of_link_or_none_has_no_link(shown: Shower) -> None:
+    for link, said in (("javascript:alert(1)", "upstream: javascript:alert(1)"), ("", "not known to be reported")):
+        known = failed(status="known", issue=Issue(status="fail", reason="It is late.", link=link))
+        page = shown(report({("a", CPU): known}, cases=[valid_case("a")]), fragment="#case/a")
+        assert page.get_by_role("link", name="upstream").count() == 0
+        assert f"It is late. {said}" in page.locator("#sheet").inner_text()
 
 
 @pytest.mark.parametrize("link", ["javascript:alert(1)", "data:text/html,x", "//example.org", "ftp://x", "https://a b"])

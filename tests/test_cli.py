@@ -99,7 +99,7 @@ def test_installing_the_suite_brings_no_torch() -> None:
     assert "torch" not in needed
 
 
-REPORT_COMMANDS = ("report", "merge", "diff", "summary", "badge")
+REPORT_COMMANDS = ("report", "merge", "diff", "summary", "badge", "known-issues")
 GOOD = outcome("pass")
 OLD = report({("a", CPU): GOOD, ("b", CPU): failed()})
 WORSE = report({("a", CPU): failed(), ("b", CPU): failed()})
@@ -263,6 +263,12 @@ def test_summary_prints_no_more_than_its_limit(capfdbinary: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("here")
+def test_known_issues_are_drafted_from_what_is_red(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["known-issues", "old.json"]) == 0
+    assert "  - case: b\n    targets: [cpu]\n    torch: '>=2.13'\n" in capsys.readouterr().out
+    assert "expected a version" in refused(capsys, "known-issues", "hostile.json")
+
+
 def test_badge_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["badge", "old.json", "--label", "nightly"]) == 0
     assert json.loads(capsys.readouterr().out)["message"] == "1 fail, 1 pass"
@@ -312,7 +318,7 @@ def test_a_command_that_is_not_complete_is_refused(arguments: list[str], capsys:
 def test_reading_reports_needs_neither_pytest_nor_torch(here: Path) -> None:
     commands = [
         ["diff", "old.json", "better.json"], ["merge", "old.json"], ["summary", "old.json"], ["badge", "old.json"],
-        ["report", "old.json"],
+        ["known-issues", "old.json"], ["report", "old.json"],
     ]  # fmt: skip
     program = (
         "import sys\nfrom conformance import cli\n"

@@ -47,6 +47,7 @@ CORE = {
     "problem": "",
     "process": "target versions",
     "program": "case target versions vocabulary",
+    "red_entries": "fingerprint outcome report versions",
     "report": "case graph outcome rule target",
     "report_file": "report",
     "rule": "document problem schema",

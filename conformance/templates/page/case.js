@@ -166,17 +166,19 @@ function failureOf(model, item, group, groups) {
 }
 
 /**
+ * Return the known issues that outcomes are put down to, each once.
  * @param {Group[]} groups
  */
 function knownIssues(groups) {
-  const known = groups.filter((group) => ["known", "fixed"].includes(group.status) && group.outcome?.reason);
-  if (known.length === 0) return [];
-  const entries = known.map((group) => {
-    const reason = group.outcome?.reason || "";
-    const address = /https?:\/\/\S*[\w/#=&%~+-]/.exec(reason);
-    return h("li", {}, sign(group.status), ` ${reason} `, address && outward(address[0], "upstream"));
-  });
-  return [h("h2", {}, "Known issues"), h("ul", {}, ...entries)];
+  /** @type {Map<string, HTMLElement>} */
+  const entries = new Map();
+  for (const { status, outcome } of groups) {
+    const issue = outcome?.issue;
+    if (!issue || entries.has(issue.reason + issue.link)) continue;
+    const link = issue.link ? outward(issue.link, "upstream") : h("span", { class: "hint" }, "not known to be reported");
+    entries.set(issue.reason + issue.link, h("li", {}, sign(status), ` ${issue.reason} `, link));
+  }
+  return entries.size > 0 ? [h("h2", {}, "Known issues"), h("ul", {}, ...entries.values())] : [];
 }
 
 /**
