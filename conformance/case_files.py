@@ -36,8 +36,11 @@ def case_files(places: Iterable[Path]) -> Iterator[Path]:
         yield from sorted(filter(is_case_file, place.iterdir())) if place.is_dir() else [place]
 
 
-def load_cases(files: Iterable[Path]) -> list[Case]:
-    """Return the cases of `files`; raise CaseFileError for a file with problems, OSError for one that isn't there."""
+def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
+    """Return the cases of `files`, which are named as seen from `root`, or by their last part.
+
+    Raise CaseFileError for a file with problems, OSError for one that isn't there.
+    """
     read: dict[Path, dict[str, Rule]] = {}
 
     def rules_in(path: Path) -> dict[str, Rule]:
@@ -50,5 +53,6 @@ def load_cases(files: Iterable[Path]) -> list[Case]:
     for file in files:
         own = find_rules(file.absolute().parent)
         rules = shipped if own is None else {**shipped, **rules_in(own)}
-        cases += parse_cases(read_text(file.read_bytes(), file.name), file.name, rules)
+        name = file.name if root is None else str(file.relative_to(root))
+        cases += parse_cases(read_text(file.read_bytes(), name), name, rules)
     return cases

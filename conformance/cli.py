@@ -14,13 +14,17 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.commands import parser
 from conformance.problem import CaseFileError
 from conformance.report import Report
 from conformance.report_file import ReportError, load_report, text_of, write_whole
 from conformance.visible import visible
+
+if TYPE_CHECKING:
+    from conformance.case import Case
+    from conformance.rule import Rule
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -42,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(given[1:])
     options = parser().parse_args(given)
     commands = {
-        "cases": cases, "report": report, "merge": merge, "diff": diff, "summary": summary, "history": history,
-        "known-issues": known_issues, "badge": badge,
+        "cases": cases, "report": report, "compact": compact, "merge": merge, "diff": diff, "summary": summary,
+        "history": history, "known-issues": known_issues, "absent": absent, "badge": badge,
     }  # fmt: skip
     try:
         return commands[options.command](options)
@@ -91,6 +95,22 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
+def compact(options: argparse.Namespace) -> int:
+    from conformance.compact import CompactError, compact_of
+
+    for path in options.reports:
+        for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+            report = load(file)
+            try:
+                text = text_of(compact_of(report))
+            except CompactError as error:
+                raise CommandError(f"{file}: {error}", "shards are merged first") from None
+            place = options.output / visible(f"{report.build.slug}.json", keep="")
+            save(place, text)
+            put(f"{place}\n")
+    return 0
+
+
 def merge(options: argparse.Namespace) -> int:
     from conformance.merge import MergeError
     from conformance.merge import merge as merged
@@ -116,7 +136,7 @@ def diff(options: argparse.Namespace) -> int:
     from conformance.difference_text import markdown_of
     from conformance.difference_text import text_of as difference_text
 
-    old, new = load(options.old), load(options.new)
+    old, new = worded([load(options.old), load(options.new)])
     why = why_incomparable(old, new)
     if why:
         raise CommandError(f"{options.old} and {options.new} can't be compared: {why}", "are these the right files?")
@@ -172,6 +192,25 @@ def known_issues(options: argparse.Namespace) -> int:
     return 0
 
 
+def absent(options: argparse.Namespace) -> int:
+    from conformance.absence import absent_report
+    from conformance.releases import reason_in
+
+    why = options.why
+    if options.log is not None:
+        try:
+            why = f"{why}: {reason_in(options.log.read_text(encoding='utf-8', errors='replace'))}"
+        except OSError as error:
+            raise CommandError(
+                f"{options.log}: can't be read: {error.strerror}", "expected an installer's output"
+            ) from None
+    report = absent_report(*shipped(), options.torch, why)
+    place = options.output / visible(f"{report.build.slug}.json", keep="")
+    save(place, text_of(report))
+    put(f"{place}\n")
+    return 0
+
+
 def badge(options: argparse.Namespace) -> int:
     from conformance.badge import badge_of
 
@@ -193,7 +232,31 @@ def read(paths: Iterable[Path], skipped: list[str] | None = None) -> list[Named]
                 if skipped is None:
                     raise
                 skipped.append(str(error))
-    return found
+    return list(zip((name for name, _ in found), worded([report for _, report in found]), strict=True))
+
+
+def worded(reports: list[Report]) -> list[Report]:
+    """Return reports with the words of their cases, which compact ones lack: those of the others, or of the suite."""
+    from conformance.compact import filled, has_bare
+
+    if not has_bare(reports):
+        return reports
+    reports = filled(reports)
+    if not has_bare(reports):
+        return reports
+    from conformance.report import case_record
+
+    cases, rules = shipped()
+    return filled(reports, [case_record(case, rules) for case in cases], rules.values())
+
+
+def shipped() -> tuple[list[Case], Mapping[str, Rule]]:
+    """Return the cases that come with the suite, and their rules."""
+    from conformance.case_files import case_files, load_cases, shipped_cases
+    from conformance.rule import FILE, load_rules
+
+    place = shipped_cases()
+    return load_cases(case_files([place]), place.parent), load_rules(place / FILE, FILE)
 
 
 def load(file: Path) -> Report:

@@ -47,6 +47,15 @@ Writes an HTML page, one file without anything outside of it, on which one can s
 
 exit statuses: 0 the page was written; 2 a report can't be read, or the page can't be written
 """
+COMPACT = """\
+Writes reports in a compact form, small enough to keep one for each release beside the code: what each case did, without
+its words, its graph and times. Wherever a report can be read, a compact one can; what its cases say is then taken from
+the other reports, or from the cases that come with the suite.
+
+  autograd-conformance compact -o reports/published/ reports/matrix/
+
+exit statuses: 0 written; 2 a report can't be read, or has no compact form
+"""
 MERGE = """\
 Puts the reports of the shards of one run together, as if it had not been divided. Shards that don't belong together
 are refused, with the file and the fact. The result is incomplete, and a note says so, when a shard did not finish or
@@ -99,6 +108,13 @@ the known-issues.yaml beside the cases, or into a list of your own.
 
 exit statuses: 0 printed, whatever the reports say; 2 a report can't be read
 """
+ABSENT = """\
+Writes the report of a release that could not be installed, so that it has a column that says why.
+
+  pip install torch==2.99.0 > pip.log 2>&1 || autograd-conformance absent 2.99.0 --log pip.log -o reports/
+
+exit statuses: 0 written; 2 the log can't be read, or the report can't be written
+"""
 BADGE = """\
 Prints the JSON that https://shields.io/badges/endpoint-badge reads from a place of yours: counts by status for each
 device, red when something is, grey for a report that is incomplete.
@@ -133,6 +149,10 @@ def parser() -> argparse.ArgumentParser:
     )
     several(made, "REPORT")
 
+    made = command("compact", "write reports in a form that is small enough to keep", COMPACT)
+    made.add_argument("-o", "--output", metavar="DIRECTORY", type=Path, required=True, help="where they go")
+    several(made, "REPORT")
+
     made = command("merge", "put the reports of shards together", MERGE)
     made.add_argument(
         "-o", "--output", metavar="PLACE",
@@ -161,6 +181,12 @@ def parser() -> argparse.ArgumentParser:
 
     made = command("known-issues", "draft entries of known issues for what is red in reports", KNOWN)
     several(made, "REPORT")
+
+    made = command("absent", "write the report of a release that could not be installed", ABSENT)
+    made.add_argument("torch", metavar="RELEASE", help="such as 2.99.0")
+    made.add_argument("--why", metavar="TEXT", default="it could not be installed", help="(default: %(default)s)")
+    made.add_argument("--log", metavar="FILE", type=Path, help="the output of an installer, whose error is added")
+    made.add_argument("-o", "--output", metavar="DIRECTORY", type=Path, required=True, help="where it goes")
 
     made = command("badge", "print the JSON of a shields.io badge", BADGE)
     made.add_argument("report", metavar="REPORT", type=Path, help="a JSON report")

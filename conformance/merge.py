@@ -7,7 +7,6 @@ account of itself. A device that only some hosts have is one of the build's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ from conformance.outcome import Outcome
 from conformance.problem import shown
 from conformance.report import FORMAT, Entry, Footer, Header, Pair, Report, Run, footer_of, set_digest
 from conformance.shard import Shard, shard_of
-from conformance.target import Build, Device
+from conformance.target import OF_HOST, Build, Device
 
 Shards = Sequence[tuple[str, Report]]  # each with what messages call it
 Item = TypeVar("Item", bound=Hashable)
@@ -26,10 +25,6 @@ Rank = Callable[[str], int]
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 BUILD_FACTS = ("torch", "git", "debug", "cuda", "hip", "python", "implementation", "system")
-# Lines of torch's account of itself that the host decides: its processor, and whether it has a graphics card.
-OF_HOST = re.compile(
-    r" *- (CPU capability usage|CUDA Runtime|NVCC architecture|CuDNN|Built with CuDNN|Magma|HIP Runtime|MIOpen)"
-)
 DIVIDES = "--shard"
 PLACES = ("--report", "--junitxml", "--junit-xml")  # options that may differ from host to host
 NO_TESTS, FAILED = 5, 1  # exit statuses of pytest

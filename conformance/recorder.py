@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ import pytest
 
 from conformance import __version__
 from conformance.case import Case
+from conformance.checkout import suite_commit
+from conformance.compact import filled
 from conformance.graph import Graph
 from conformance.journal import Journal
 from conformance.merge import PLACES, without
@@ -33,21 +34,6 @@ from conformance.rule import Rule
 from conformance.script import Script
 from conformance.target import Build
 from conformance.wording import count_words
-
-
-def suite_commit() -> str | None:
-    """Return the commit of the checkout that the suite runs from, with + where it has changes; None outside of one."""
-    checkout = Path(__file__).parent.parent
-    if not (checkout / ".git").exists():
-        return None
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(checkout), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
-            capture_output=True, text=True, timeout=10, check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip() or None
 
 
 class Recorder:
@@ -137,7 +123,7 @@ class Recorder:
             except ReportError as error:
                 skipped.append(str(error))
         path = self.directory / "index.html"
-        write_whole(path, page_of([*published, report], skipped, self.read, own=report))
+        write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, self.read, own=report))
         self.written.append(path)
 
     def table(self) -> list[str]:

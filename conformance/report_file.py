@@ -16,14 +16,15 @@ from typing import Any
 
 import msgspec
 
+from conformance.compact import Compact, CompactError, report_of
 from conformance.report import FORMAT, Pair, Report
 
 
-def text_of(report: Report) -> str:
+def text_of(report: Report | Compact) -> str:
     """Return a report as its file holds it."""
     parts = msgspec.structs.asdict(report)
-    for name in ("graphs", "footer"):
-        if not parts[name]:
+    for name in ("graphs", "missing", "footer"):
+        if name in parts and not parts[name]:
             del parts[name]
     return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in parts.items()) + "\n}\n"
 
@@ -74,12 +75,15 @@ def load_report(path: Path) -> Report:
         raise ReportError(f"{path}: not a report: no format number")
     if type(content["format"]) is not int or content["format"] != FORMAT:
         raise ReportError(f"{path}: format {content['format']!r}, expected {FORMAT}")
+    is_compact = "compact" in content
     try:
-        report = msgspec.convert(content, Report)
+        report = report_of(msgspec.convert(content, Compact)) if is_compact else msgspec.convert(content, Report)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         place = re.sub(r"^(`key` in )?[`$.]+|`$", "", place) or "the report"
         raise ReportError(f"{path}: {place}: {message}") from None
+    except CompactError as error:
+        raise ReportError(f"{path}: {error}") from None
     except UnicodeEncodeError as error:  # half of a pair, where something else than any text belongs
         raise ReportError(f"{path}: the report: {error.object!r} where it doesn't belong") from None
     problem = problem_of_absence(content) or problem_within(report)

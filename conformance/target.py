@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import msgspec
 
 IN_TREE = ("cpu", "cuda", "mps", "xpu")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
+# Lines of torch's account of itself that the host decides: its processor, and whether it has a graphics card.
+OF_HOST = re.compile(
+    r" *- (CPU capability usage|CUDA Runtime|NVCC architecture|CuDNN|Built with CuDNN|Magma|HIP Runtime|MIOpen)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,7 +263,7 @@ def test_summary_prints_no_more_than_its_limit(capfdbinary: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("here")
-def test_known_issues_are_drafted_from_what_is_red(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_known_issues_are_drafted_from_what_is_red(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["known-issues", "old.json"]) == 0
     assert "  - case: b\n    targets: [cpu]\n    torch: '>=2.13'\n" in capsys.readouterr().out
     assert "expected a version" in refused(capsys, "known-issues", "hostile.json")

@@ -1,0 +1,115 @@
+"""The matrix of releases: `nox` runs the suite on each of them, one environment after the other, from this one.
+
+    nox                         all releases, then the page
+    nox -t 2.6.0                one of them, or several
+    nox -- --device cuda        what follows goes to pytest
+    nox -s publish              keep what is there as the published reports
+
+`conformance/releases.json` is the list. A matrix that was interrupted goes on where it stopped; a release on which the
+suite has run in its present state is not run again. A release that can't be installed has a column that says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import nox
+from nox.command import CommandFailed
+
+from conformance.releases import Release, load_releases
+from conformance.report_file import ReportError, load_report, write_whole
+from conformance.wording import count_words
+
+MATRIX = Path("reports/matrix")
+PUBLISHED = Path("reports/published")
+PROGRESS = MATRIX / "progress"  # which state of the suite each report is of
+RELEASES = load_releases()
+
+nox.needs_version = ">=2024.4"
+nox.options.sessions = ["torch", "page"]
+nox.options.default_venv_backend = "uv|virtualenv"
+
+
+@nox.session(python=RELEASES.python)
+@nox.parametrize("release", [nox.param(each, id=each.torch, tags=[each.torch]) for each in RELEASES.releases])
+def torch(session: nox.Session, release: Release) -> None:
+    """Run the suite on a release of torch, in an environment that has nothing else."""
+    state = suite_state(release, session.posargs)
+    note = PROGRESS / release.torch
+    report = written(note, state)
+    begun = time.monotonic()
+    if report is None:
+        report = run(session, release)
+        write_whole(note, f"{state}\n{report}\n")
+        shutil.rmtree(session.virtualenv.location)  # some take gigabytes
+    tell(session, release, report, time.monotonic() - begun)
+
+
+def run(session: nox.Session, release: Release) -> Path:
+    """Install a release, run the suite on it, and return the report."""
+    log = MATRIX / f"torch-{release.torch}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    before = time.time_ns()
+    with log.open("w") as output:
+        try:
+            session.install(*release.requirements, silent=False, stdout=output)
+        except CommandFailed:
+            output.flush()
+            command = (sys.executable, "-m", "conformance", "absent", release.torch, "--log", str(log))
+            session.run(*command, "-o", str(MATRIX), external=True, stdout=output)
+        else:
+            python = shutil.which("python", path=session.bin)
+            command = (sys.executable, "-m", "pytest", "-q", "--python", str(python), "--report", str(MATRIX))
+            session.run(*command, *session.posargs, external=True, stdout=output, success_codes=[0, 1])
+    new = [path for path in MATRIX.glob(f"torch-{release.torch}*.json") if path.stat().st_mtime_ns >= before]
+    if not new:
+        session.error(f"torch {release.torch}: no report; see {log}")
+    return new[0]
+
+
+def suite_state(release: Release, arguments: list[str]) -> str:
+    """Return what tells one state of the suite, and one way to run it, from another."""
+    digest = hashlib.sha256(repr((release, arguments, RELEASES.python)).encode())
+    for place in ("conformance", "cases"):
+        for path in sorted(Path(place).rglob("*")):
+            if path.suffix in (".py", ".json", ".yaml"):
+                digest.update(f"{path}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def written(note: Path, state: str) -> Path | None:
+    """Return the report that a note says was written in this state of the suite, if it is still there."""
+    try:
+        known, name = note.read_text().splitlines()
+        path = Path(name)
+        return path if known == state and load_report(path).footer is not None else None
+    except (OSError, ValueError, ReportError):
+        return None
+
+
+def tell(session: nox.Session, release: Release, path: Path, seconds: float) -> None:
+    """Print the line of a release; it is an error where something is red."""
+    report = load_report(path)
+    counts = "; ".join(f"{target} {count_words(found)}" for target, found in report.counts().items())
+    place = [each.torch for each in RELEASES.releases].index(release.torch) + 1
+    line = f"torch {release.torch} ({place} of {len(RELEASES.releases)}, {seconds:.0f} s): {counts}"
+    if report.footer is not None and report.footer.exit_status == 1:
+        session.error(f"{line}; see {MATRIX / f'torch-{release.torch}.log'}")
+    session.log(line)
+
+
+@nox.session(venv_backend="none")
+def page(session: nox.Session) -> None:
+    """Make the page of all reports that are there."""
+    session.run(sys.executable, "-m", "conformance", "report", "-o", str(MATRIX / "index.html"), str(MATRIX))
+
+
+@nox.session(venv_backend="none")
+def publish(session: nox.Session) -> None:
+    """Keep the reports that are there, in compact form, and the page of them, for others to compare with."""
+    session.run(sys.executable, "-m", "conformance", "compact", "-o", str(PUBLISHED), str(MATRIX))
+    session.run(sys.executable, "-m", "conformance", "report", "-o", str(PUBLISHED / "index.html"), str(MATRIX))
