@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(given)
     commands = {
         "cases": cases, "report": report, "compact": compact, "merge": merge, "diff": diff, "summary": summary,
-        "history": history, "known-issues": known_issues, "absent": absent, "badge": badge,
+        "history": history, "known-issues": known_issues, "bisect": bisect, "absent": absent, "badge": badge,
     }  # fmt: skip
     try:
         return commands[options.command](options)
@@ -189,6 +189,30 @@ def known_issues(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise CommandError(str(error), "known issues are of releases") from None
     put(text, "utf-8")
+    return 0
+
+
+def bisect(options: argparse.Namespace) -> int:
+    from conformance.bisection import Unanswerable
+    from conformance.releases import load_releases
+    from conformance.trial import Trial, UnknownCase
+    from conformance.wording import listed
+
+    try:
+        releases = load_releases().between(options.good, options.bad)
+        trial = Trial(options.case, options.target, lambda line: put(f"{line}\n"))
+    except ValueError as error:
+        raise CommandError(str(error), "releases are such as 2.6.0, and targets such as cpu-float32") from None
+    except (UnknownCase, CaseFileError) as error:
+        raise CommandError(str(error), "`cases` prints where the cases are") from None
+    is_old_good = releases[0].torch == options.good
+    try:
+        found = trial.bisect(releases, is_old_good=is_old_good, kept=options.environments)
+    except Unanswerable as error:
+        raise CommandError(str(error), "an end must hold, and the other fail") from None
+    what = "bad" if is_old_good else "good"
+    first = listed((*found.untold, found.first), "or")
+    put(f"\nthe first {what} release is {first}; {found.last} is the last before it\n\n{trial.script}\n", "utf-8")
     return 0
 
 

@@ -108,6 +108,19 @@ the known-issues.yaml beside the cases, or into a list of your own.
 
 exit statuses: 0 printed, whatever the reports say; 2 a report can't be read
 """
+BISECT = """\
+Finds the first release on which a case fails, among those between two: one on which it holds, and a later one on which
+it fails. Named the other way round, it finds the first release on which the case holds again. Each release that is
+tried is installed into an environment of its own, and taken away at the end. A release that can't be installed, or
+that can't run the case, is passed over.
+
+  autograd-conformance bisect hardswish-at-its-bounds --good 2.13.0 --bad 2.6.0
+  autograd-conformance bisect mine.yaml::my-case --good 2.3.1 --bad 2.6.0 --environments ~/.cache/bisect
+
+Known issues count as failures. At the end the script is printed that shows the case in plain torch.
+
+exit statuses: 0 found; 2 the two don't differ in this, or the case or a release doesn't exist
+"""
 ABSENT = """\
 Writes the report of a release that could not be installed, so that it has a column that says why.
 
@@ -181,6 +194,16 @@ def parser() -> argparse.ArgumentParser:
 
     made = command("known-issues", "draft entries of known issues for what is red in reports", KNOWN)
     several(made, "REPORT")
+
+    made = command("bisect", "find the first release on which a case fails", BISECT)
+    made.add_argument("case", metavar="CASE", help="the id of a case; of a case of your own, its file and ::id")
+    made.add_argument("--good", metavar="RELEASE", required=True, help="a release on which it holds")
+    made.add_argument("--bad", metavar="RELEASE", required=True, help="one on which it fails")
+    made.add_argument("--target", metavar="TARGET", default="cpu-float32", help="(default: %(default)s)")
+    made.add_argument(
+        "--environments", metavar="DIRECTORY", type=Path,
+        help="keep the environments there, for the next time (default: they go at the end)",
+    )  # fmt: skip
 
     made = command("absent", "write the report of a release that could not be installed", ABSENT)
     made.add_argument("torch", metavar="RELEASE", help="such as 2.99.0")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from importlib.resources import files
 
 import msgspec
+from packaging.version import Version
 
 FILE = "releases.json"
 
@@ -29,13 +29,18 @@ class Releases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     python: str
     releases: tuple[Release, ...]
 
-    def between(self, first: str, last: str) -> Sequence[Release]:
-        """Return the releases from `first` to `last`; raise KeyError for one that is none of them."""
-        names = [release.torch for release in self.releases]
-        for name in (first, last):
-            if name not in names:
-                raise KeyError(name)
-        return self.releases[names.index(first) : names.index(last) + 1]
+    def between(self, first: str, last: str) -> list[Release]:
+        """Return two releases and those that lie between them, oldest first; raise ValueError for what is no release.
+
+        The two need not be in the list; what one of them needs is taken from the next older release.
+        """
+        ends = sorted({Version(first), Version(last)})
+        known = {Version(release.torch): release for release in self.releases}
+        for end in ends:
+            if end not in known:
+                model = known[max((version for version in known if version < end), default=min(known))]
+                known[end] = msgspec.structs.replace(model, torch=str(end))
+        return [known[version] for version in sorted(known) if ends[0] <= version <= ends[-1]]
 
 
 def load_releases() -> Releases:

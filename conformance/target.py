@@ -26,6 +26,14 @@ class Target:
         return f"{self.device}-{self.dtype}"
 
 
+def target_of(text: str) -> Target:
+    """Return the target that `text` (`cpu-float32`) names; raise ValueError when it names none."""
+    device, _, dtype = text.rpartition("-")
+    if not device or dtype not in DTYPES:
+        raise ValueError(f"expected a device and a dtype such as cpu-float32, got {text!r}")
+    return Target(device=device, dtype=dtype)
+
+
 class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A device of a build: `absent` says why it can't be used, `unknown` whether torch knows no such device."""
 

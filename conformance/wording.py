@@ -26,12 +26,19 @@ def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> s
 
 def outcome_line(outcome: Outcome) -> str:
     """Return what was wrong first, or why a case was not run; each value is cut, so that the others still show."""
+    known = f"{cut(outcome.issue.reason)} " if outcome.issue is not None else ""
     if not outcome.failures:
-        return cut(outcome.reason, LONG)
+        return f"{known}{cut(outcome.reason, LONG)}".rstrip()
     first = outcome.failures[0]
     more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
     path = f"{cut(first.path)}: " if first.path else ""
-    return f"{path}expected {cut(first.expected)}, observed {cut(first.observed)}{more}"
+    return f"{known}{path}expected {cut(first.expected)}, observed {cut(first.observed)}{more}"
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names as a phrase: `a`, `a and b`, `a, b and c`."""
+    *others, last = names
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def cut(text: str, length: int = SHORT) -> str:
