@@ -24,6 +24,7 @@ from conformance.visible import visible
 
 if TYPE_CHECKING:
     from conformance.case import Case
+    from conformance.difference import Difference, Differences
     from conformance.rule import Rule
 
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -132,22 +133,40 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def diff(options: argparse.Namespace) -> int:
-    from conformance.difference import compare, record_of, why_incomparable
-    from conformance.difference_text import markdown_of
-    from conformance.difference_text import text_of as difference_text
+    from conformance import difference_text as words
+    from conformance.difference import record_of
 
-    old, new = worded([load(options.old), load(options.new)])
-    why = why_incomparable(old, new)
+    encoding = None if options.format == "text" else "utf-8"
+    if options.old.is_dir() and options.new.is_dir():
+        several = differences(options.old, options.new)
+        made = {"text": words.texts_of, "markdown": words.markdowns_of}.get(options.format)
+        put(made(several) if made else json_text(words.records_of(several)), encoding)
+        return 1 if several.worse else 0
+    one = difference(options.old, options.new)
+    worded = {"text": words.text_of, "markdown": words.markdown_of}.get(options.format)
+    put(worded(one) if worded else json_text(record_of(one)), encoding)
+    return 1 if one.gates else 0
+
+
+def difference(old: Path, new: Path) -> Difference:
+    from conformance.difference import compare, why_incomparable
+
+    reports = worded([load(old), load(new)])
+    why = why_incomparable(*reports)
     if why:
-        raise CommandError(f"{options.old} and {options.new} can't be compared: {why}", "are these the right files?")
-    difference = compare(old, new)
-    if options.format == "json":
-        put(json_text(record_of(difference)), "utf-8")
-    elif options.format == "markdown":
-        put(markdown_of(difference), "utf-8")
-    else:
-        put(difference_text(difference))
-    return 1 if difference.gates else 0
+        raise CommandError(f"{old} and {new} can't be compared: {why}", "are these the right files?")
+    return compare(*reports)
+
+
+def differences(old: Path, new: Path) -> Differences:
+    """Return the differences between the files of two directories that are named alike."""
+    from conformance.difference import Differences
+
+    before, after = ({path.name: path for path in sorted(place.glob("*.json"))} for place in (old, new))
+    if not after:
+        raise CommandError(f"{new}: there is no *.json in this directory", "name a report, or where reports are")
+    found = {name: difference(before[name], path) if name in before else None for name, path in after.items()}
+    return Differences(found=found, gone=tuple(name for name in before if name not in after))
 
 
 def summary(options: argparse.Namespace) -> int:

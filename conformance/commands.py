@@ -72,8 +72,12 @@ Compares two reports, each case on each target, and says whether something got w
 
   autograd-conformance diff reports/published/torch-2.12.0.json reports/torch-2.13.0.json
   autograd-conformance diff old.json new.json --format markdown >> "$GITHUB_STEP_SUMMARY"
+  autograd-conformance diff last-good/ tonight/
 
 {kinds}
+
+Of two directories, those files are compared that are named alike. One that only the old directory has is of a build
+that isn't tested any more: that gates, too.
 
 An edited case gates too where it turned red: the edit may be the reason, or torch. A red case that was not run before
 counts as regressed: while a device is missing, the gate keeps what it holds to.
@@ -175,8 +179,8 @@ def parser() -> argparse.ArgumentParser:
     several(made, "SHARD")
 
     made = command("diff", "compare two reports; exit 1 when something got worse", DIFF.format(kinds=kinds()))
-    made.add_argument("old", metavar="OLD", type=Path, help="the report to compare with")
-    made.add_argument("new", metavar="NEW", type=Path, help="the report that may be worse")
+    made.add_argument("old", metavar="OLD", type=Path, help="the report to compare with, or a directory of them")
+    made.add_argument("new", metavar="NEW", type=Path, help="the report that may be worse, or a directory of them")
     made.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="(default: text)")
 
     made = command("summary", "print Markdown for the page of a CI job", SUMMARY)

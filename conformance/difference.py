@@ -86,6 +86,18 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         return [both[rule] for rule in change.case.rules]
 
 
+class Differences(msgspec.Struct, frozen=True, kw_only=True):
+    """The differences of several builds by name, None where there is no earlier report, and builds that are gone."""
+
+    found: dict[str, Difference | None]
+    gone: tuple[str, ...] = ()
+
+    @property
+    def worse(self) -> list[str]:
+        """The names of the builds that got worse, those that are gone among them."""
+        return [*self.gone, *(name for name, each in self.found.items() if each is not None and each.gates)]
+
+
 def words_of(outcome: Outcome) -> tuple[Any, ...]:
     """Return what an outcome says; not the last words of a worker, which hold addresses and process ids."""
     failures = [(failure.path, failure.expected, failure.observed) for failure in outcome.failures]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.difference import KINDS, MEANINGS, Change, Difference, notes_of
+from conformance.difference import FORMAT, KINDS, MEANINGS, Change, Difference, Differences, notes_of, record_of
 from conformance.markdown import render
 from conformance.report import Report
 from conformance.visible import line_of
@@ -14,6 +14,34 @@ ORDER = (*KINDS, "unchanged")
 TOLD = ("regressed", "changed-failure", "newly-known", "fixed")  # kinds that say something of torch: rules are quoted
 LONGEST = 2000  # characters of a line; a report can name a thousand targets
 MENTIONED = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
+
+
+NOTHING = "no earlier report: there is nothing to compare with"
+GONE = "worse (gone): there was a report of this build, and there is none now"
+
+
+def texts_of(differences: Differences) -> str:
+    """Return the differences of several builds for a terminal, each under its name."""
+    told = dict.fromkeys(differences.gone, f"{GONE}\n")
+    for name, difference in differences.found.items():
+        told[name] = text_of(difference) if difference is not None else f"{NOTHING}\n"
+    return "\n".join(f"== {line_of(name, LONGEST)}\n{text}" for name, text in told.items())
+
+
+def markdowns_of(differences: Differences) -> str:
+    """Return the differences of several builds as Markdown: those that got worse in full, the others folded up."""
+    told = dict.fromkeys(differences.gone, GONE)
+    for name, difference in differences.found.items():
+        told[name] = markdown_of(difference) if difference is not None else NOTHING
+    count = f"{len(differences.worse)} of {len(told)} builds got worse"
+    verdict = count if differences.worse else f"nothing got worse on {len(told)} builds"
+    return render("differences.md", {"verdict": verdict, "worse": differences.worse, "told": told})
+
+
+def records_of(differences: Differences) -> dict[str, Any]:
+    """Return the differences of several builds as JSON holds them."""
+    records = {name: None if each is None else record_of(each) for name, each in differences.found.items()}
+    return {"format": FORMAT, "gates": bool(differences.worse), "gone": list(differences.gone), "builds": records}
 
 
 def text_of(difference: Difference) -> str:

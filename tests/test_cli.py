@@ -269,6 +269,22 @@ def test_known_issues_are_drafted_from_what_is_red(capsys: pytest.CaptureFixture
     assert "expected a version" in refused(capsys, "known-issues", "hostile.json")
 
 
+def test_directories_are_compared_by_the_names_of_their_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place, files in {"before": {"a": OLD, "b": OLD}, "after": {"a": OLD, "b": BETTER, "c": WORSE}}.items():
+        (here / place).mkdir()
+        for name, made in files.items():
+            (here / place / f"{name}.json").write_text(text_of(made), encoding="utf-8")
+    assert cli.main(["diff", "before", "after"]) == 0
+    capsys.readouterr()
+    assert cli.main(["diff", "before", "after", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["builds"].keys() == {"a.json", "b.json", "c.json"}
+    assert cli.main(["diff", "after", "before"]) == 1
+    assert "== c.json\nworse (gone)" in capsys.readouterr().out
+    (here / "empty").mkdir()
+    assert "there is no *.json in this directory" in refused(capsys, "diff", "before", "empty")
+
+
+@pytest.mark.usefixtures("here")
 def test_badge_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["badge", "old.json", "--label", "nightly"]) == 0
     assert json.loads(capsys.readouterr().out)["message"] == "1 fail, 1 pass"

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from samples import CPU, CUDA, HOSTILE, any_report, failed, outcome, report
 
-from conformance.difference import compare
-from conformance.difference_text import markdown_of, text_of
+from conformance.difference import Differences, compare
+from conformance.difference_text import markdown_of, markdowns_of, records_of, text_of, texts_of
 from conformance.report import Report
 from conformance.visible import visible
 
@@ -88,3 +88,19 @@ def test_nothing_of_a_stranger_is_markup() -> None:
     left = re.sub(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", markdown)
     for part in ("img", "@", "#1", "http", "script", "\\", "quoted"):
         assert part not in left
+
+
+def test_several_builds_are_told_each_under_its_name_and_the_worse_ones_first_in_markdown() -> None:
+    same, worse = compare(NEW, NEW), compare(report({("a", CPU): GOOD}), report({("a", CPU): failed()}))
+    several = Differences(found={"same.json": same, "worse.json": worse, "new.json": None}, gone=("old.json",))
+    assert several.worse == ["old.json", "worse.json"]
+    text = texts_of(several)
+    assert text.startswith("== old.json\nworse (gone): there was a report of this build, and there is none now\n")
+    assert f"== same.json\n{text_of(same)}" in text
+    assert text.endswith("== new.json\nno earlier report: there is nothing to compare with\n")
+    markdown = markdowns_of(several)
+    assert markdown.startswith("## Autograd conformance: 2 of 4 builds got worse\n\n### `old.json`\n")
+    assert markdown.index("### `worse.json`") < markdown.index("<summary><code>same.json</code></summary>")
+    record = records_of(several)
+    assert (record["gates"], record["gone"], record["builds"]["new.json"]) == (True, ["old.json"], None)
+    assert "nothing got worse on 1 builds" in markdowns_of(Differences(found={"same.json": same}))
