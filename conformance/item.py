@@ -120,7 +120,7 @@ class FailureRepr(TerminalRepr):
     def toterminal(self, tw: TerminalWriter) -> None:
         item = self.item
         assert item.outcome is not None
-        known = item.suite.known_issues(item.path.parent).about(item.case.id, item.target, item.suite.build.torch)
+        known = item.suite.known_issues(item.path.parent).about(item.case.id, item.target, item.suite.build)
         text = failure_text(item.case, item.target, item.outcome, item.suite.rules_of(item.path), known)
         for line in text.splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))

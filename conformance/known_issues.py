@@ -21,7 +21,7 @@ from conformance.fingerprint import Fingerprint, fingerprint
 from conformance.outcome import RED, Issue, Outcome, Status
 from conformance.problem import CaseFileError, Problem, shown
 from conformance.schema import load_schema, problems_of
-from conformance.target import Target
+from conformance.target import Build, Target
 
 FILE = "known-issues.yaml"
 SHIPPED = "shipped"  # what an include calls the list that comes with the suite
@@ -32,7 +32,7 @@ DEEPEST = 8  # includes within includes
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     """An entry: `case` on `targets` fails so with these releases; `step` and `kind` of a pattern may be left open.
 
-    On targets that fit `perhaps` alone it may fail so, but need not.
+    On targets that fit `perhaps` alone, and on other `systems`, it may fail so, but need not.
     """
 
     file: str
@@ -40,6 +40,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     case: str
     targets: tuple[str, ...]
     perhaps: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ("*",)
     torch: str
     status: Status
     step: int | None = None
@@ -64,12 +65,15 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     def names(self, case: str) -> bool:
         return fnmatchcase(case, self.case)
 
-    def holds_on(self, target: Target) -> bool:
-        """Whether the case must fail on `target`."""
-        return any(fits(pattern, target) for pattern in self.targets)
+    def must_hold(self, target: Target, build: Build) -> bool:
+        """Whether the case has to fail on `target`."""
+        is_known = any(fnmatchcase(build.system, pattern) for pattern in self.systems)
+        return is_known and any(fits(pattern, target) for pattern in self.targets)
 
-    def may_hold_on(self, target: Target) -> bool:
-        return self.holds_on(target) or any(fits(pattern, target) for pattern in self.perhaps)
+    def may_hold(self, target: Target, build: Build) -> bool:
+        """Whether the case can fail so on `target`."""
+        here = any(fits(pattern, target) for pattern in (*self.targets, *self.perhaps))
+        return here and versions.holds(self.torch, build.torch)
 
     def describes(self, found: Fingerprint) -> bool:
         """Whether a failure is the one that this entry is about."""
@@ -99,14 +103,14 @@ class KnownIssues:
             if not entry.is_pattern:
                 self.by_case.setdefault(entry.case, []).append(entry)
 
-    def about(self, case: str, target: Target, torch: str) -> list[KnownIssue]:
-        """Return the entries that have a say in a case on a target."""
+    def about(self, case: str, target: Target, build: Build) -> list[KnownIssue]:
+        """Return the entries that have a say in a case on a target of a build."""
         named = [*self.by_case.get(case, ()), *(entry for entry in self.patterns if entry.names(case))]
-        return [entry for entry in named if entry.may_hold_on(target) and versions.holds(entry.torch, torch)]
+        return [entry for entry in named if entry.may_hold(target, build)]
 
-    def judge(self, case: str, target: Target, torch: str, outcome: Outcome) -> Outcome:
+    def judge(self, case: str, target: Target, build: Build, outcome: Outcome) -> Outcome:
         """Return an outcome as it counts: known, fixed, or as it is."""
-        entries = self.about(case, target, torch)
+        entries = self.about(case, target, build)
         if entries and outcome.status in RED:
             found = fingerprint(outcome)
             for entry in entries:
@@ -114,7 +118,7 @@ class KnownIssues:
                     return msgspec.structs.replace(outcome, status="known", issue=entry.issue(outcome.status))
         elif outcome.status == "pass":
             for entry in entries:
-                if entry.holds_on(target):
+                if entry.must_hold(target, build):
                     reason = f"{entry.place} says that it fails; has it been fixed? then edit the entry"
                     return msgspec.structs.replace(outcome, status="fixed", reason=reason, issue=entry.issue("pass"))
         return outcome
@@ -151,10 +155,11 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
     if problems:
         raise CaseFileError(problems)
     entries: list[KnownIssue] = []
+    systems = tuple(root.value["systems"].plain) if "systems" in root.value else ("*",)
     for node in root.value["issues"].value:
         problems += problems_in(node, name)
         if not problems:
-            entries.append(entry_of(node, name))
+            entries.append(entry_of(node, name, systems))
             same = [entry for entry in entries if without_place(entry) == without_place(entries[-1])]
             if len(same) > 1:
                 problems.append(problem(node, name, "", "this entry stands twice", f"first in line {same[0].line}"))
@@ -174,12 +179,12 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
             raise CaseFileError([problem(node, name, "include", message, hint)]) from None
 
 
-def entry_of(node: Node, name: str) -> KnownIssue:
+def entry_of(node: Node, name: str, systems: tuple[str, ...]) -> KnownIssue:
     fails = node.value["fails"].plain
     return KnownIssue(
         file=name, line=node.line, status=fails["status"], step=fails.get("step"),
         kind=tuple(fails["kind"]) if "kind" in fails else None,
-        targets=tuple(node.value["targets"].plain),
+        targets=tuple(node.value["targets"].plain), systems=systems,
         perhaps=tuple(node.value["perhaps"].plain) if "perhaps" in node.value else (),
         review=date.fromisoformat(node.value["review"].value), link=node.value["link"].value or "",
         **{key: node.value[key].value for key in ("case", "torch", "reason")},
@@ -201,6 +206,8 @@ def problems_in(node: Node, name: str) -> Iterator[Problem]:
         date.fromisoformat(review.value)
     except ValueError:
         yield problem(review, name, "review", f"expected a date such as 2027-01-31, got {shown(review.value)}")
+    if not node.value["targets"].value and not ("perhaps" in node.value and node.value["perhaps"].value):
+        yield problem(node.value["targets"], name, "targets", "expected some target, here or as `perhaps`")
     if not PATTERN.search(node.value["case"].value):
         needed = ("step", "kind") if fails.value["status"].value in ("fail", "error") else ()
         for key in needed:

@@ -24,6 +24,7 @@ OLDEST = "1.13"  # nobody asks for releases before it
 TO_DO = "TODO: say what is wrong"
 
 Seen = Fingerprint | None  # how a pair failed on a release; None where it held
+History = Mapping[Version, Seen]
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,25 +76,40 @@ def is_failure(outcome: Outcome) -> bool:
     return outcome.status == "known" or (outcome.status in RED and outcome.status != "fixed")
 
 
-def by_device(table: Mapping[str, Mapping[Version, Seen]]) -> list[tuple[tuple[str, ...], Mapping[Version, Seen]]]:
-    """Return the targets that share a history, as patterns; the dtypes of a device that all do are one pattern."""
+def by_device(table: Mapping[str, History]) -> list[tuple[tuple[str, ...], History]]:
+    """Return the targets that share a history, as patterns; the dtypes of a device that all do are one pattern.
+
+    Releases on which a target could not run the case are no difference: what did not run is neither known nor fixed.
+    """
     devices: dict[str, list[str]] = {}
     for target in table:
         devices.setdefault(target.rpartition("-")[0], []).append(target)
-    shared: list[tuple[list[str], Mapping[Version, Seen]]] = []
+    shared: list[tuple[list[str], History]] = []
     for device, targets in devices.items():
-        same = all(table[target] == table[targets[0]] for target in targets)
-        for name in [device] if same else targets:
-            history = table[targets[0] if same else name]
-            group = next((names for names, other in shared if other == history), None)
-            if group is None:
-                shared.append(([name], history))
+        histories: dict[str, History] = {target: table[target] for target in targets}
+        whole = united(histories.values())
+        for name, history in histories.items() if whole is None else [(device, whole)]:
+            for place, (names, other) in enumerate(shared):
+                both = united([other, history])
+                if both is not None:
+                    shared[place] = [*names, name], both
+                    break
             else:
-                group.append(name)
+                shared.append(([name], history))
     return [(tuple(names), history) for names, history in shared]
 
 
-def ranges_of(releases: Mapping[Version, Seen]) -> list[tuple[Fingerprint, str]]:
+def united(histories: Iterable[History]) -> History | None:
+    """Return what several histories tell together; None where they contradict each other."""
+    found: dict[Version, Seen] = {}
+    for history in histories:
+        if any(found.get(version, seen) != seen for version, seen in history.items()):
+            return None
+        found.update(history)
+    return found
+
+
+def ranges_of(releases: History) -> list[tuple[Fingerprint, str]]:
     """Return each way of failing with a condition on torch for the releases in a row that failed so."""
     ordered = sorted(releases)
     found = []

@@ -118,7 +118,7 @@ class Suite:
 
     def judged(self, case: Case, path: Path, target: Target, outcome: Outcome) -> Outcome:
         """Return what an outcome counts as, given what is known of the case, which is in the file at `path`."""
-        return self.known_issues(path.parent).judge(case.id, target, self.build.torch, outcome)
+        return self.known_issues(path.parent).judge(case.id, target, self.build, outcome)
 
     def issues_without_case(self, collected: Iterable[tuple[str, str]]) -> list[str]:
         """Return a line for each known issue that is about none of the cases that were `collected`, given with files.

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.case_files import case_files, load_cases, shipped_cases
+from conformance.case_files import case_files, load_cases
 from conformance.problem import CaseFileError
 
-BUGS = Path(__file__).parent.parent / "docs" / "upstream-bugs"
 CASES = """\
 topic: T
 cases:
@@ -38,10 +37,3 @@ def test_cases_may_cite_the_shipped_rules_and_those_beside_them(tmp_path: Path) 
         load_cases([tmp_path / "own.yaml"])
     (tmp_path / "rules.yaml").write_text(RULES, encoding="utf-8")
     assert [case.rules for case in load_cases([tmp_path / "own.yaml"])] == [("own.rule", "detach.shares-storage")]
-
-
-def test_the_cases_of_upstream_bugs_fit_into_the_suite() -> None:
-    shipped = {case.id for case in load_cases(case_files([shipped_cases()]))}
-    bugs = [case.id for case in load_cases(case_files([BUGS]))]
-    assert len(set(bugs)) == len(bugs) > 40
-    assert not shipped & set(bugs)

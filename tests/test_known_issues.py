@@ -10,14 +10,16 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
-from samples import failed, outcome
+from samples import build, failed, outcome
 from sessions import Session
 
+from conformance.case_files import case_files, load_cases, shipped_cases
 from conformance.known_issues import KnownIssues, load_known_issues
 from conformance.outcome import Outcome
 from conformance.problem import CaseFileError
 from conformance.schema import load_schema
 from conformance.target import Target
+from conformance.versions import possible
 
 CPU, DOUBLE, CUDA = (
     Target(device="cpu", dtype="float32"),
@@ -32,6 +34,7 @@ ENTRY: dict[str, Any] = {
 }  # fmt: skip
 FAILED = failed()  # at step 2, a.grad
 GOOD = outcome("pass")
+BUILD = build(torch="2.2.0")
 
 
 def listed(path: Path, *entries: dict[str, Any], **more: Any) -> Path:
@@ -45,11 +48,11 @@ def known(directory: Path, *entries: dict[str, Any]) -> KnownIssues:
 
 
 def judged(issues: KnownIssues, found: Outcome, target: Target = CPU, torch: str = "2.2.0", case: str = "a") -> str:
-    return issues.judge(case, target, torch, found).status
+    return issues.judge(case, target, build(torch=torch), found).status
 
 
 def test_a_failure_that_is_described_is_known(tmp_path: Path) -> None:
-    outcome = known(tmp_path, {}).judge("a", CPU, "2.2.0", FAILED)
+    outcome = known(tmp_path, {}).judge("a", CPU, BUILD, FAILED)
     assert outcome.status == "known"
     assert (outcome.step, outcome.failures) == (FAILED.step, FAILED.failures)
     assert outcome.issue is not None
@@ -70,11 +73,11 @@ def test_a_failure_that_is_described_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_another_failure_is_new(tmp_path: Path, found: Outcome) -> None:
-    assert known(tmp_path, {}).judge("a", CPU, "2.2.0", found) == found
+    assert known(tmp_path, {}).judge("a", CPU, BUILD, found) == found
 
 
 def test_what_holds_again_is_fixed_until_somebody_edits_the_list(tmp_path: Path) -> None:
-    outcome = known(tmp_path, {}).judge("a", CPU, "2.2.0", GOOD)
+    outcome = known(tmp_path, {}).judge("a", CPU, BUILD, GOOD)
     assert outcome.status == "fixed"
     assert "known-issues.yaml:1 says that it fails" in outcome.reason
     assert outcome.issue is not None
@@ -84,7 +87,7 @@ def test_what_holds_again_is_fixed_until_somebody_edits_the_list(tmp_path: Path)
 @pytest.mark.parametrize("status", ["unsupported", "not-run"])
 def test_what_did_not_run_says_nothing_of_an_issue(tmp_path: Path, status: str) -> None:
     found = outcome(status, reason="no such dtype")  # type: ignore[arg-type]
-    assert known(tmp_path, {}).judge("a", CPU, "2.2.0", found) == found
+    assert known(tmp_path, {}).judge("a", CPU, BUILD, found) == found
 
 
 def test_an_entry_holds_for_its_case_releases_and_targets_alone(tmp_path: Path) -> None:
@@ -104,6 +107,15 @@ def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
     assert judged(issues, FAILED, target=CUDA) == "known"
     assert judged(issues, GOOD, target=CUDA) == "pass"
     assert judged(issues, failed("b"), target=CUDA) == "fail"
+    assert judged(issues, GOOD) == "fixed"
+
+
+def test_on_another_system_than_those_that_were_looked_at_it_need_not_fail(tmp_path: Path) -> None:
+    path = listed(tmp_path / "known-issues.yaml", {}, systems=["linux-*"])
+    issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")
+    mac = build(torch="2.2.0", system="darwin-arm64")
+    assert issues.judge("a", CPU, mac, FAILED).status == "known"
+    assert issues.judge("a", CPU, mac, GOOD).status == "pass"
     assert judged(issues, GOOD) == "fixed"
 
 
@@ -143,7 +155,8 @@ def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
         ({"review": "2027-02-30"}, "review: expected a date such as 2027-01-31, got '2027-02-30'"),
         ({"review": 2027}, "expected a date such as 2027-01-31, got 2027 (quote it)"),
         ({"link": "pytorch#1"}, "expected a link that begins with https://, or null"),
-        ({"targets": []}, "expected a list of at least 1"),
+        ({"targets": []}, "targets: expected some target, here or as `perhaps`"),
+        ({"targets": ["cpu float32"]}, "expected a device, or a device and a dtype, such as cpu"),
         ({"targets": "cpu"}, "targets: expected a list, got 'cpu'"),
         ({"case": "A b"}, "expected a case's id, or a pattern with * and ?"),
         ({"fails": {"status": "fail", "step": 1}}, "fails: the key 'kind' is missing (only a pattern can do without)"),
@@ -201,6 +214,16 @@ def test_the_schema_accepts_what_loads() -> None:
     schema = load_schema("known-issues.schema.json")
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate({"issues": [ENTRY, {**ENTRY, "link": None, "perhaps": ["*"]}]})
+
+
+def test_the_list_of_the_suite_is_about_cases_that_it_has_and_says_where_upstream_keeps_track() -> None:
+    place = shipped_cases()
+    issues = load_known_issues(place / "known-issues.yaml", "known-issues.yaml", place)
+    ids = {case.id for case in load_cases(case_files([place]))}
+    assert {entry.case for entry in issues.entries} <= ids
+    assert len({entry.case for entry in issues.entries if entry.link}) >= 40
+    for entry in issues.entries:
+        assert possible([entry.torch]), entry.place
 
 
 STEPS = """\

@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from conformance.case_files import case_files
 from conformance.document import Node, read_document
 from conformance.problem import CaseFileError
 from conformance.schema import load_schema, problems_of
 
 ROOT = Path(__file__).parent.parent
-SCHEMAS = ("case.schema.json", "rules.schema.json")
-CASE_FILES = sorted(path for path in (ROOT / "cases").rglob("*.yaml") if path.name != "rules.yaml")
+SCHEMAS = ("case.schema.json", "rules.schema.json", "known-issues.schema.json")
+CASE_FILES = list(case_files([ROOT / "cases"]))
 BAD_FILES = sorted((ROOT / "tests" / "bad_cases").glob("*.yaml"))
 # What the loader refuses beyond JSON Schema, to which 1.0 is a whole number and which knows no NaN.
 STRICTER = frozenset({"nan-tolerance"})
@@ -86,10 +87,11 @@ def test_both_accept_the_cases_of_the_suite(stem: str, root: Node) -> None:
     assert list(Draft202012Validator(CASE_SCHEMA).iter_errors(root.plain)) == []
 
 
-def test_both_accept_the_rules_of_the_suite() -> None:
-    schema = load_schema("rules.schema.json")
-    root = read_document((ROOT / "cases" / "rules.yaml").read_text(encoding="utf-8"), "rules.yaml")
-    assert problems_of(root, schema, "rules.yaml") == []
+@pytest.mark.parametrize("name", ["rules", "known-issues"])
+def test_both_accept_the_lists_of_the_suite(name: str) -> None:
+    schema = load_schema(f"{name}.schema.json")
+    root = read_document((ROOT / "cases" / f"{name}.yaml").read_text(encoding="utf-8"), name)
+    assert problems_of(root, schema, name) == []
     assert list(Draft202012Validator(schema).iter_errors(root.plain)) == []
 
 

@@ -30,6 +30,7 @@ FREQUENCIES = ("fftfreq", "rfftfreq")
 MOST_THREADS = 64
 PLACE = types.ModuleType(MODULE)  # where functions stand that are compiled
 CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
+LAZY = torch.nn.modules.lazy.LazyModuleMixin
 
 
 class Layer:
@@ -40,6 +41,8 @@ class Layer:
         self.device = device
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if issubclass(self.cls, LAZY):  # there is nothing to initialise yet, and not every device can be moved to
+            kwargs.setdefault("device", self.device)
         made = self.cls(*args, **kwargs)
         return made if "device" in kwargs else made.to(self.device)
 

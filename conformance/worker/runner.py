@@ -39,6 +39,7 @@ class Runner:
         self.offered = offer(device, self.generator)
         # What an expectation works out, it works out on the CPU, whatever the target.
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
+        self.settle = settler(device)
         self.classes = shared_classes(self.offered)
         world.attributes.update((cls, frozenset(vars(cls))) for cls in self.classes.values())
 
@@ -73,6 +74,19 @@ class Runner:
         return [self.classes[name] for name in self.classes.keys() & words]
 
 
+def settler(device: str) -> Callable[[], Any]:
+    """Return a function that comes back once autograd's threads have let go of all that was done before.
+
+    On a device a thread of the engine's own goes backward, and still holds the graph when the result is already
+    there. It takes up the next task when it has let go of the last.
+    """
+    if device == "cpu":
+        return lambda: None
+    leaf = torch.ones((), device=device, requires_grad=True)
+    root, weight = leaf * 1, torch.ones((), device=device)  # made once: while a case runs nothing is recorded
+    return lambda: torch.autograd.grad(root, leaf, weight, retain_graph=True)
+
+
 def shared_classes(offered: Dict[str, Any]) -> Dict[str, type]:
     """Return the classes of torch that cases are offered, by name."""
     spaces = [value for value in offered.values() if isinstance(value, Namespace)]
@@ -88,6 +102,7 @@ class CaseRun:
         self.dtype_name: str = program["dtype"]
         self.dtype: torch.dtype = getattr(torch, self.dtype_name)
         self.references = runner.references
+        self.settle = runner.settle
         self.file: str = program["file"]
         self.steps: List[Dict[str, Any]] = program["steps"]
         self.log: List[Any] = []
@@ -148,6 +163,7 @@ class CaseRun:
 
     def expectations(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         failures = []
+        self.settle()
         for entry in step["expect"]:
             self.line = entry["line"]
             try:

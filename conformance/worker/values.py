@@ -46,7 +46,10 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def elements(tensor: torch.Tensor) -> Any:
     """Return the elements of a tensor of any layout as nested lists."""
-    return (tensor if tensor.layout is torch.strided else tensor.detach().to_dense()).tolist()
+    if tensor.layout is not torch.strided:
+        return tensor.detach().to_dense().tolist()
+    # tolist() copies from a device, and autograd would have that copy refused or recorded
+    return (tensor if tensor.device.type == "cpu" else tensor.data).tolist()
 
 
 def is_node(value: Any) -> bool:

@@ -1,0 +1,65 @@
+"""A device that lives outside PyTorch is tested like any other: what it lacks isn't held against it, what is wrong is.
+
+`toy_backend` is compiled with the C++ compiler of the machine, for the torch that is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BACKEND = Path(__file__).parent / "toy_backend"
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("g++") is None and not os.environ.get("CI"), reason="there is no C++ compiler here"
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the place where the compiled device is kept."""
+    return tmp_path_factory.mktemp("toy")
+
+
+def run(library: Path, directory: Path, *arguments: str, **environment: str) -> tuple[int, str, dict[str, Any]]:
+    """Run the suite on the device; return the exit status, what was printed, and the outcomes by case."""
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--report", str(directory)),
+        *("--device", "toy", "--device-module", "toy_backend", *arguments),
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900,
+        env={**os.environ, "PYTHONPATH": str(BACKEND), "TOY_BUILD": str(library), **environment},
+    )  # fmt: skip
+    report = json.loads(next(directory.glob("torch-*.json")).read_text(encoding="utf-8"))
+    return done.returncode, done.stdout, {outcome["case"]: outcome for outcome in report["outcomes"]}
+
+
+def test_a_good_device_is_never_accused_and_what_it_lacks_is_named(library: Path, tmp_path: Path) -> None:
+    status, printed, outcomes = run(library, tmp_path)
+    assert status == 0, printed
+    assert "toy (toy device in host memory)" in printed
+    found = {outcome["status"] for outcome in outcomes.values()}
+    assert found == {"pass", "known", "unsupported"}, printed
+    lacking = [outcome["reason"] for outcome in outcomes.values() if outcome["status"] == "unsupported"]
+    for operator in ("aten::cumsum", "aten::_linalg_solve_ex", "aten::complex", "aten::sort"):
+        assert any(f"'{operator}" in reason for reason in lacking), operator
+    # What cases are for is tested there all the same.
+    assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.8 * len(outcomes)
+
+
+def test_a_wrong_gradient_is_found(library: Path, tmp_path: Path) -> None:
+    status, printed, outcomes = run(library, tmp_path, "-k", "sigmoid or activations or relu", TOY_FAULT="1")
+    assert status == 1, printed
+    assert outcomes["sigmoid-times-broadcast-weights"]["status"] == "fail"
+    assert outcomes["activations-in-place"]["status"] == "fail"
+    red = {case for case, outcome in outcomes.items() if outcome["status"] in ("fail", "error", "crash", "timeout")}
+    assert not {case for case in red if "relu" in case}
