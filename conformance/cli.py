@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from conformance.difference import Difference, Differences
     from conformance.rule import Rule
 
+WITH_PATHS = ("--known-issues", "--report", "--python")  # options of pytest whose values are no cases
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 Named = tuple[str, Report]  # a report and the file that it is from
@@ -67,7 +68,9 @@ def run(arguments: Sequence[str]) -> int:
     from conformance.case_files import holds_case_files, shipped_cases
 
     here = Path.cwd()
-    named = any(holds_case_files(Path(argument.partition("::")[0])) for argument in arguments)
+    options = {place + 1 for place, argument in enumerate(arguments) if argument in WITH_PATHS}
+    given = [argument for place, argument in enumerate(arguments) if place not in options]
+    named = any(holds_case_files(Path(argument.partition("::")[0])) for argument in given)
     cases = shipped_cases()
     own = [
         *("-c", os.devnull, "--rootdir", str(here if named else cases.parent)),

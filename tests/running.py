@@ -6,11 +6,16 @@ import gc
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
+from samples import build
 
 from conformance.case import Case, parse_cases
+from conformance.case_files import shipped_cases
+from conformance.known_issues import KnownIssues, load_known_issues
+from conformance.outcome import Outcome, outcome_of
 from conformance.program import program_of
 from conformance.rule import Rule
 from conformance.target import Target
@@ -19,6 +24,19 @@ from conformance.worker.engine import Engine
 RULES = {"a.b": Rule(id="a.b", text="A rule.", topic="T", level="observed", link="https://example.org", since="1.13")}
 HEAD = "topic: T\ncases:\n  - id: c\n    title: t\n    why: w\n    rules: [a.b]\n    steps:\n"
 FIRST = HEAD.count("\n") + 1  # the line of a case's first step
+
+
+@cache
+def known_issues() -> KnownIssues:
+    """Return the known issues of the shipped cases."""
+    place = shipped_cases()
+    return load_known_issues(place / "known-issues.yaml", "known-issues.yaml", place)
+
+
+def judged(case: Case, found: dict[str, Any], target: Target) -> Outcome:
+    """Return what a worker's answer about a shipped case counts as with the torch that is installed."""
+    answer = {key: value for key, value in found.items() if key != "n"}
+    return known_issues().judge(case.id, target, build(torch=str(torch.__version__)), outcome_of(answer))
 
 
 @contextmanager

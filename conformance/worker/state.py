@@ -121,8 +121,9 @@ class World:
         # case made is in the youngest generation; the others hold leavings of many cases, and can wait.
         self.cases += 1
         place = sys.modules.pop(MODULE, None)  # where a compiled function stood
-        if place is not None:
-            vars(place).clear()
+        if place is not None:  # the compiler has names of its own there, which it takes away itself
+            for name in [name for name in vars(place) if not name.startswith("__")]:
+                delattr(place, name)
         if len(sys.modules) != self.modules:  # what a case had imported lives as long as the process, too
             self.modules = len(sys.modules)
             gc.collect()

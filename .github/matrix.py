@@ -1,0 +1,51 @@
+"""Prints the builds of the nightly matrix as JSON, for `strategy.matrix` of a workflow.
+
+Each has a name, by which reports are compared from night to night; the Python, and what `uv pip install` is to
+install; the device to test, and where it runs. Releases come from `conformance/releases.json`; on the CPU each is
+tested with the oldest and the newest Python that it has wheels for, and with one that all have. `CUDA_RUNNER` in the
+environment names the runners that have a GPU; without it nothing is tested there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+RELEASES = json.loads((Path(__file__).parent.parent / "conformance" / "releases.json").read_text(encoding="utf-8"))
+WHEELS = "https://download.pytorch.org/whl"
+UNRELEASED = {"nightly": f"{WHEELS}/nightly", "candidate": f"{WHEELS}/test"}
+CUDA = "cu130"  # of the unreleased builds
+
+
+def build(device: str, torch: str, python: str, runner: str, install: str) -> dict[str, str]:
+    name = f"{device}-{torch}-py{python}"
+    return {
+        "name": name, "device": device, "torch": torch, "python": python, "runner": runner, "install": install,
+    }  # fmt: skip
+
+
+def builds(cuda_runner: str) -> Iterator[dict[str, str]]:
+    """Yield the builds; those on the CPU first."""
+    common = RELEASES["python"]
+    newest = RELEASES["releases"][-1]["pythons"][1]
+    for release in RELEASES["releases"]:
+        install = " ".join([f"torch=={release['torch']}", *release["with"]])
+        for python in dict.fromkeys([release["pythons"][0], common, release["pythons"][1]]):
+            yield build("cpu", release["torch"], python, "ubuntu-latest", f"--index {WHEELS}/cpu {install}")
+        yield build("mps", release["torch"], common, "macos-latest", install)
+        if cuda_runner:
+            yield build("cuda", release["torch"], common, cuda_runner, install)
+    for name, index in UNRELEASED.items():
+        install = "--prerelease allow torch numpy"
+        for python in (common, newest):
+            yield build("cpu", name, python, "ubuntu-latest", f"--index {index}/cpu {install}")
+        yield build("mps", name, common, "macos-latest", f"--index {index}/cpu {install}")
+        if cuda_runner:
+            yield build("cuda", name, common, cuda_runner, f"--index {index}/{CUDA} {install}")
+
+
+if __name__ == "__main__":
+    json.dump(list(builds(os.environ.get("CUDA_RUNNER", ""))), sys.stdout)
