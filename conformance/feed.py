@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import re
+import sys
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import pytest
 
+from conformance.gpus import share_of_gpus
 from conformance.outcome import Outcome, outcome_of
 from conformance.process import Workers
 from conformance.program import program_of, why_unsupported
@@ -71,6 +75,12 @@ class InProcess:
         self.programs.clear()
 
 
+def number_of(config: pytest.Config) -> int | None:
+    """Return the number of this worker of pytest-xdist, counted from 0; None in a process that is none."""
+    name = getattr(config, "workerinput", {}).get("workerid", "")
+    return int(re.sub(r"\D", "", name) or 0) if name else None
+
+
 class Feed:
     """Decides which programs the executor has, and hands out its answers."""
 
@@ -81,7 +91,8 @@ class Feed:
         self.executor: Executor | None = None
         self.items: Sequence[CaseItem] = ()
         self.next = 0  # the first item that has not been sent
-        self.in_order = not hasattr(config, "workerinput")  # pytest-xdist deals out items as it likes
+        self.number = number_of(config)
+        self.in_order = self.number is None  # pytest-xdist deals out items as it likes
 
     def start(self) -> None:
         """Start the worker; it imports torch while the caller goes on."""
@@ -92,7 +103,9 @@ class Feed:
             if option.isolation == "none":
                 self.executor = InProcess(option.device_module, devices)
             else:
-                self.executor = Workers(option.python, option.device_module, devices, option.case_timeout)
+                python = option.python or sys.executable
+                own = share_of_gpus(self.number, os.environ) if self.number is not None else {}
+                self.executor = Workers(python, option.device_module, devices, option.case_timeout, variables=own)
 
     @cached_property
     def build(self) -> Build:

@@ -8,6 +8,7 @@ account of itself. A device that only some hosts have is one of the build's.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, TypeVar
 
 import msgspec
@@ -94,18 +95,30 @@ def merged_footer(reports: Sequence[Report], outcomes: Iterable[Outcome]) -> Foo
 
 def check_header(first: tuple[str, Report], other: tuple[str, Report]) -> None:
     """Raise MergeError where two reports are not of one build and one suite."""
-    facts: list[list[tuple[str, Any]]] = []
-    for _, report in (first, other):
-        suite, build = report.header.suite, report.build
-        facts.append([
-            ("header.suite.version", suite.version),
-            ("header.suite.commit", suite.commit),
-            *((f"header.build.{name}", getattr(build, name)) for name in BUILD_FACTS),
-            *(("header.build.config", line) for line in [*config_of(build), None]),
-        ])  # fmt: skip
-    for (place, expected), (_, found) in zip(*facts, strict=False):
+    suites = [report.header.suite for _, report in (first, other)]
+    for fact in ("version", "commit"):
+        expected, found = (getattr(suite, fact) for suite in suites)
         if found != expected:
-            raise MergeError(differing(other[0], place, first[0], expected, found))
+            raise MergeError(differing(other[0], f"header.suite.{fact}", first[0], expected, found))
+    difference = another_build(first[1].build, other[1].build)
+    if difference is not None:
+        fact, expected, found = difference
+        raise MergeError(differing(other[0], f"header.build.{fact}", first[0], expected, found))
+
+
+def another_build(one: Build, other: Build) -> tuple[str, Any, Any] | None:
+    """Return a fact in which two builds differ that are not the same, and its two values; None for one build.
+
+    What belongs to a host, such as paths and devices, may differ.
+    """
+    facts: list[list[tuple[str, Any]]] = [
+        [*((name, getattr(build, name)) for name in BUILD_FACTS), *(("config", line) for line in config_of(build))]
+        for build in (one, other)
+    ]
+    for (fact, expected), (_, found) in zip_longest(*facts, fillvalue=("config", None)):
+        if found != expected:
+            return fact, expected, found
+    return None
 
 
 def config_of(build: Build) -> list[str]:

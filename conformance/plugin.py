@@ -6,8 +6,7 @@ it is known that there are cases, so that importing torch and reading YAML overl
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from conformance.case_files import SUFFIXES, is_case_file
 from conformance.item import CaseFile, CaseItem
+from conformance.merge import another_build
 from conformance.outcome import Outcome, outcome_of
 from conformance.process import Refused
 from conformance.protocol import nobody_listens, run_briefly
@@ -42,7 +42,7 @@ def positive(text: str) -> float:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "autograd conformance")
     group.addoption(
-        "--python", metavar="PATH", default=sys.executable,
+        "--python", metavar="PATH",
         help="the interpreter whose torch is tested; it needs torch and nothing else (default: this one)",
     )  # fmt: skip
     group.addoption(
@@ -114,6 +114,7 @@ class Running:
         self.collected: list[Entry] = []
         self.why_deselected: dict[Pair, str] = {}
         self.introduced = False
+        self.strangers: dict[Any, str] = {}  # workers that test another build, and what tells so
         self.named = {path_of(argument, config) for argument in config.args}
 
     def pytest_sessionstart(self) -> None:
@@ -225,19 +226,33 @@ class Running:
         if attached is None or self.recorder is None:
             return
         introduction = attached.pop("introduction", None)
-        if introduction is not None and self.recorder.journal is None:
-            facts, collected, why_deselected = introduction
-            self.suite.feed.build = msgspec.convert(facts, Build)
-            self.collected = collected
+        if introduction is not None:
+            self.meet(introduction, getattr(report, "node", None))
+        if getattr(report, "node", None) not in self.strangers:
+            self.recorder.add(outcome_of(attached))
+
+    def meet(self, introduction: tuple[dict[str, Any], Sequence[Entry], Any], node: Any) -> None:
+        """Take note of what a worker of pytest-xdist says of itself; one that tests another build is a stranger."""
+        assert self.recorder is not None
+        facts, collected, why_deselected = introduction
+        build = msgspec.convert(facts, Build)
+        if self.recorder.journal is None:
+            self.suite.feed.build = build
+            self.collected = list(collected)
             self.begin_report(collected, {(case, target): why for (case, target), why in why_deselected})
-        self.recorder.add(outcome_of(attached))
+            return
+        difference = another_build(self.suite.build, build)
+        if difference is not None:
+            fact, expected, found = difference
+            name = getattr(getattr(node, "gateway", None), "id", "a worker")
+            self.strangers[node] = f"{name} tests another build: {fact} is {found}, and elsewhere {expected}"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.config.option.shard and self.collected:
             session.exitstatus = exitstatus = pytest.ExitCode.OK  # a shard may well hold none of few cases
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if self.recorder is not None and exitstatus in green and (self.suite.lost_devices() or self.stray_issues()):
+        if self.recorder is not None and exitstatus in green and any(self.complaints()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         feed = self.suite.feed
         feed.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
@@ -248,6 +263,12 @@ class Running:
             graphs = feed.sketches.graphs(self.recorder.journal.report.pairs)
             feed.sketches.keep()
             self.recorder.finish(int(session.exitstatus), graphs)
+
+    def complaints(self) -> Iterator[str]:
+        """Yield a line for each reason why a run is red besides its outcomes."""
+        yield from (f"required device {line}" for line in self.suite.lost_devices())
+        yield from (f"known issue {line}" for line in self.stray_issues())
+        yield from self.strangers.values()
 
     def stray_issues(self) -> list[str]:
         """Return a line for each known issue that is about no case, if all cases that it could be about were found."""
@@ -268,10 +289,8 @@ class Running:
         terminalreporter.section("autograd conformance")
         for line in [*self.suite.feed.build.header(), *self.recorder.table()]:
             terminalreporter.write_line(line)
-        for line in self.suite.lost_devices():
-            terminalreporter.write_line(f"required device {line}", red=True)
-        for line in self.stray_issues():
-            terminalreporter.write_line(f"known issue {line}", red=True)
+        for line in self.complaints():
+            terminalreporter.write_line(line, red=True)
         for line in self.suite.overdue(date.today()):
             terminalreporter.write_line(f"known issue {line}", yellow=True)
         for path in self.recorder.written:

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +55,12 @@ class Refused(Exception):
 class WorkerProcess:
     """One process and the conversation with it; it may die at any time."""
 
-    def __init__(self, python: str, modules: Sequence[str], devices: Sequence[str]) -> None:
+    def __init__(
+        self, python: str, modules: Sequence[str], devices: Sequence[str], variables: Mapping[str, str]
+    ) -> None:
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the worker
         command = [python, "-c", BOOTSTRAP, str(PACKAGE), " ".join(modules), " ".join(devices)]
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **variables}
         try:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.stderr, env=environment, bufsize=0,
@@ -175,9 +177,15 @@ class Workers:
     """A queue of requests and the worker that serves it; a new one takes over when it dies or is killed."""
 
     def __init__(
-        self, python: str, modules: Sequence[str] = (), devices: Sequence[str] = (), case_seconds: float = 60.0
+        self,
+        python: str,
+        modules: Sequence[str] = (),
+        devices: Sequence[str] = (),
+        case_seconds: float = 60.0,
+        *,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
-        self.arguments = (python, tuple(modules), tuple(devices))
+        self.arguments = (python, tuple(modules), tuple(devices), variables or {})
         self.case_seconds = case_seconds
         self.waiting: collections.deque[dict[str, Any]] = collections.deque()
         self.answered: dict[int, dict[str, Any]] = {}

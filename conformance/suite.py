@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -56,7 +55,7 @@ class Suite:
     def choices(self) -> list[str]:
         """The options of this run that decide what torch does, for a command that repeats one item."""
         option = self.config.option
-        python = [] if option.python == sys.executable else ["--python", option.python]
+        python = ["--python", option.python] if option.python else []
         repeated = (("--device", option.device), ("--device-module", option.device_module), ("--dtype", option.dtype))
         known = ["--known-issues", option.known_issues] if option.known_issues else []
         return python + [word for name, values in repeated for value in values for word in (name, value)] + known

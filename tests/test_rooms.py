@@ -38,6 +38,7 @@ CORE = {
     "equivalence": "document language",
     "failure": "case fingerprint known_issues outcome rule target",
     "fingerprint": "outcome",
+    "gpus": "",
     "graph": "outcome",
     "history": "case markdown program versions visible vocabulary wording",
     "journal": "graph outcome report report_file",
