@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from conformance.outcome import Outcome
+from conformance.outcome import NO_TIME, Outcome
 from conformance.report import FORMAT, CaseRecord, Entry, Footer, Header, Report
 from conformance.rule import Rule
 from conformance.target import OF_HOST
@@ -56,7 +56,7 @@ def compact_of(report: Report) -> Compact:
         raise CompactError("the cases of a file have several topics")
     if report.pairs != [(record.id, target) for record in report.cases for target in targets]:
         raise CompactError("it doesn't plan each case on each target")
-    outcomes = tuple(msgspec.structs.replace(outcome, seconds=0.0) for outcome in report.outcomes)
+    outcomes = tuple(msgspec.structs.replace(outcome, seconds=NO_TIME) for outcome in report.outcomes)
     done = {(outcome.case, outcome.target) for outcome in outcomes}
     return Compact(
         format=FORMAT, compact=1, header=without_machine(report.header), files=files, targets=targets,

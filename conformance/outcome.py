@@ -10,6 +10,8 @@ Status = Literal["pass", "fail", "error", "crash", "timeout", "known", "fixed", 
 STATUSES: tuple[Status, ...] = get_args(Status)
 RED = frozenset({"fail", "error", "crash", "timeout", "fixed"})
 
+NO_TIME = 0.0  # by being this very number, and not one like it, it is left out of reports
+
 Line = Annotated[int, msgspec.Meta(ge=1)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -42,7 +44,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     case: str = ""
     target: str = ""
     status: Status
-    seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    seconds: Annotated[float, msgspec.Meta(ge=0)] = NO_TIME
     step: Count | None = None
     line: Line | None = None
     traceback: tuple[tuple[int, str], ...] = ()
