@@ -27,6 +27,8 @@ def prepare_process() -> None:
         torch.backends.cudnn.allow_tf32 = False
     if torch.__version__.startswith("2.3."):  # imported for the first time inside a transform, it stays broken
         importlib.import_module("torch._dynamo")
+    if torch.__version__.startswith(("2.0.", "2.1.", "2.2.")):
+        undo_patches()
     gc.collect()
     gc.freeze()  # torch's own objects live as long as the process; what a case leaves behind is found quickly
     gc.disable()
@@ -53,6 +55,16 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
 
 def anomaly_mode() -> Tuple[bool, bool]:
     return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
+def undo_patches() -> None:
+    """Have the compiler patch torch now, as it does once, and give optimizers back the hooks that it takes away."""
+    classes = [cls for cls in vars(torch.optim).values() if isinstance(cls, type)]
+    steps = {cls: vars(cls)["step"] for cls in classes if "step" in vars(cls)}
+    importlib.import_module("torch._dynamo.eval_frame").TorchPatcher.patch()
+    for cls, step in steps.items():
+        vars(step).pop("hooked", None)
+        cls.step = step  # type: ignore[attr-defined]
 
 
 def global_hooks() -> Dict[str, Any]:
