@@ -315,3 +315,13 @@ def test_a_run_says_which_entries_are_due_for_review(session: Session) -> None:
     result = session.run()
     assert result.status == 0
     assert "known issue known-issues.yaml:1: a was to be reviewed by 2020-01-31" in result.output
+
+
+def test_the_list_in_the_documentation_loads(tmp_path: Path) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "back-ends.md").read_text(encoding="utf-8")
+    example = text.partition("```yaml\n# known-issues.yaml\n")[2].partition("```")[0]
+    listed(tmp_path / "shipped.yaml")
+    (tmp_path / "mine.yaml").write_text(example)
+    issues = load_known_issues(tmp_path / "mine.yaml", "mine.yaml", tmp_path / "shipped.yaml")
+    ids = {case.id for case in load_cases(case_files([shipped_cases()]))}
+    assert [entry.case in ids for entry in issues.entries] == [True]
