@@ -199,7 +199,8 @@ def problems_in(node: Node, name: str) -> Iterator[Problem]:
     """Yield what is wrong with an entry that a schema can't tell."""
     condition, review, fails = (node.value[key] for key in ("torch", "review", "fails"))
     try:
-        versions.parse(condition.value)
+        if not versions.possible([condition.value]):
+            yield problem(condition, name, "torch", f"no release fulfils {shown(condition.value)}")
     except ValueError as error:
         yield problem(condition, name, "torch", str(error))
     try:

@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from conformance import versions
 from conformance.case import Case
+from conformance.compact import is_bare
 from conformance.difference import words_of
 from conformance.fingerprint import fingerprint
 from conformance.outcome import STATUSES, Outcome
@@ -52,8 +53,8 @@ def matrix_of(reports: Sequence[Report]) -> Matrix:
     ordered = tuple(sorted(reports, key=lambda report: release_key(report.build)))
     cases: dict[str, CaseRecord] = {}
     rules: dict[str, Rule] = {}
-    for report in reversed(ordered):  # the newest first, whose words count
-        cases.update((case.id, case) for case in report.cases if case.id not in cases)
+    for report in reversed(ordered):  # the newest first, whose words count if it has any
+        cases.update((case.id, case) for case in report.cases if case.id not in cases or is_bare(cases[case.id]))
         rules.update((name, rule) for name, rule in report.rules.items() if name not in rules)
     columns = tuple(column for index, report in enumerate(ordered) for column in columns_of(index, report))
     return Matrix(

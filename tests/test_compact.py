@@ -13,6 +13,7 @@ from samples import CPU, CUDA, any_report, case, failed, outcome, report, rule, 
 
 from conformance.compact import Compact, CompactError, compact_of, filled, has_bare, report_of
 from conformance.difference import compare
+from conformance.matrix import matrix_of
 from conformance.outcome import Issue
 from conformance.report import Report
 from conformance.report_file import ReportError, load_report, text_of
@@ -26,6 +27,8 @@ WHOLE = report(
     },
     cases=[valid_case("a"), valid_case("b", line=30)], arguments=("--python", "/home/me/python"),
 )  # fmt: skip
+
+ELSEWHERE = report({}, torch="2.99.0")
 
 
 def written(tmp_path: Path, made: Report) -> Path:
@@ -73,6 +76,14 @@ def test_of_a_case_that_has_changed_the_words_are_said_but_not_the_text(tmp_path
     assert (record.title, record.digest, record.yaml) == ("Newer words", WHOLE.cases[0].digest, "")
     assert set(again.rules) == {"r.two"}
     assert compare(again, newer).counts["edited"] == 1
+
+
+def test_of_two_editions_the_page_shows_the_one_that_has_words(tmp_path: Path) -> None:
+    newest = load_report(written(tmp_path, msgspec.structs.replace(WHOLE, header=ELSEWHERE.header)))
+    own = report({("a", CPU): GOOD}, cases=[valid_case("a", digest="another")], torch="2.6.0")
+    matrix = matrix_of(filled([newest, own]))
+    assert [each.build.torch for each in matrix.reports] == ["2.6.0", "2.99.0"]
+    assert next((record.id, record.digest) for record in matrix.cases) == ("a", "another")
 
 
 def test_what_nobody_knows_keeps_its_id(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from conformance.outcome import Outcome
 from conformance.problem import CaseFileError
 from conformance.schema import load_schema
 from conformance.target import Target
-from conformance.versions import possible
 
 CPU, DOUBLE, CUDA = (
     Target(device="cpu", dtype="float32"),
@@ -152,6 +151,7 @@ def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
     [
         ({"torch": "2.1"}, 'torch: expected a condition on torch such as ">=2.1"'),
         ({"torch": ""}, "expected a condition on torch"),
+        ({"torch": ">=2.4,<2.1"}, "torch: no release fulfils '>=2.4,<2.1'"),
         ({"review": "2027-02-30"}, "review: expected a date such as 2027-01-31, got '2027-02-30'"),
         ({"review": 2027}, "expected a date such as 2027-01-31, got 2027 (quote it)"),
         ({"link": "pytorch#1"}, "expected a link that begins with https://, or null"),
@@ -222,8 +222,6 @@ def test_the_list_of_the_suite_is_about_cases_that_it_has_and_says_where_upstrea
     ids = {case.id for case in load_cases(case_files([place]))}
     assert {entry.case for entry in issues.entries} <= ids
     assert len({entry.case for entry in issues.entries if entry.link}) >= 40
-    for entry in issues.entries:
-        assert possible([entry.torch]), entry.place
 
 
 STEPS = """\
@@ -291,7 +289,7 @@ def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Sess
 def test_a_list_of_ones_own_stands_in_for_the_one_beside_the_cases(session: Session) -> None:
     session.cases(a=STEPS)
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
-    listed(session.directory / "mine.yml.txt", {"torch": "<1.13"}, include=["known-issues.yaml"])
+    listed(session.directory / "mine.yml.txt", {"torch": "<2.0"}, include=["known-issues.yaml"])
     assert session.run("--known-issues", "none").statuses == {"a": "fail"}
     result = session.run("--known-issues", "mine.yml.txt")
     assert (result.status, result.statuses) == (0, {"a": "known"})

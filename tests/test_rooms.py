@@ -45,7 +45,7 @@ CORE = {
     "known_issues": "document fingerprint outcome problem schema target versions",
     "language": "problem vocabulary",
     "markdown": "visible wording",
-    "matrix": "case difference fingerprint outcome report rule target versions",
+    "matrix": "case compact difference fingerprint outcome report rule target versions",
     "merge": "graph outcome problem report shard target",
     "outcome": "",
     "page": "case details difference matrix outcome report report_file script visible",
