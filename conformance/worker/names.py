@@ -178,13 +178,19 @@ def compiled(function: Any) -> Any:
     names.update({**own["__builtins__"], **own, "__builtins__": builtins})
 
     def opened(known: Any) -> Any:
-        parts = (known.__code__, names, known.__name__, known.__defaults__, known.__closure__)
+        parts = (without_source(known.__code__), names, known.__name__, known.__defaults__, known.__closure__)
         made = types.FunctionType(*parts)
         made.__kwdefaults__ = known.__kwdefaults__
         return made
 
     names.update({name: opened(value) for name, value in own.items() if is_own_function(value)})
     return torch.compile(opened(function), backend="aot_eager")
+
+
+def without_source(code: Any) -> Any:
+    """Return code that is from no file: a compiler would read the case file, if it finds it, and take it for Python."""
+    constants = tuple(without_source(each) if isinstance(each, types.CodeType) else each for each in code.co_consts)
+    return code.replace(co_filename=f"{code.co_filename} (no source)", co_consts=constants)
 
 
 def is_own_function(value: object) -> bool:
