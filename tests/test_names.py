@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -282,6 +283,29 @@ def test_functions_of_a_case_are_compiled_with_those_that_they_call(engine: Engi
 - expect: {y: relu(x) * 2 + 1 + sin(x), x: {grad: 2 * (x > 0) + cos(x)}}
 """
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler reads the file that a function is from, if there is one, and may remember its module by its name."""
+    (tmp_path / "t.yaml").write_text("it's no Python")
+    monkeypatch.chdir(tmp_path)
+    seen: list[Any] = []
+
+    def compile_(function: Any, **_: Any) -> Any:
+        seen.append(function)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    for _ in range(2):
+        steps = "- 'f = compiled(lambda t: (lambda u: u * 2)(t))'\n- expect: {f(tensor(1.0)): 2.0}\n"
+        assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    first, second = seen
+    assert first.__globals__ is second.__globals__
+    for code in (first.__code__, *(each for each in first.__code__.co_consts if hasattr(each, "co_filename"))):
+        assert code.co_filename.startswith("t.yaml")
+        assert not Path(code.co_filename).exists()
 
 
 @pytest.mark.parametrize("given", ["nn.Linear(1, 1)", "torch.sin", "checkpoint", "Tensor.sin", "1"])
