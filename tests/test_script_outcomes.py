@@ -464,6 +464,23 @@ def test_what_does_not_pass_does_not_pass_in_the_same_way(engine: Engine) -> Non
     assert "pass" not in {status for status, _ in outcomes.values()}
 
 
+@pytest.mark.parametrize(
+    ("error", "status", "on_the_cpu"),
+    [
+        ("NotImplementedError('toy has no such kernel')", "unsupported", "error"),
+        ("NotImplementedError()", "unsupported", "error"),
+        ("NotImplementedError('You must implement the jvp function for …')", "error", "error"),
+        ("RuntimeError('no kernel')", "error", "error"),
+    ],
+)
+def test_what_is_not_implemented_is_unsupported_but_on_the_cpu(
+    engine: Engine, error: str, status: str, on_the_cpu: str
+) -> None:
+    case = case_of(f"- |\n  def f():\n      raise {error}\n- f()\n- expect: {{f: null}}")
+    for dtype, wanted in (("float16", status), ("float32", on_the_cpu)):
+        assert compare(engine, {"c": case}, dtype=dtype)["c"][0] == wanted
+
+
 def test_what_a_dtype_lacks_is_unsupported_in_both(engine: Engine) -> None:
     name = "what only another device may lack"
     assert compare(engine, {name: case_of(OTHERS[name])}, dtype="float16")[name] == ("unsupported", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 import warnings
@@ -23,6 +24,7 @@ LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
     r"|doesn't support|does not support|dtypes not supported|not supported (?:on|for)|is not implemented for the"
 )
+OF_AUTOGRAD = re.compile("You must implement")  # what a case leaves out of a Function, on any device
 NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
@@ -78,13 +80,22 @@ def settler(device: str) -> Callable[[], Any]:
     """Return a function that comes back once autograd's threads have let go of all that was done before.
 
     On a device a thread of the engine's own goes backward, and still holds the graph when the result is already
-    there. It takes up the next task when it has let go of the last.
+    there. It takes up the next task when it has let go of the last. A device that can't do even that is for the cases
+    to find out.
     """
     if device == "cpu":
         return lambda: None
-    leaf = torch.ones((), device=device, requires_grad=True)
-    root, weight = leaf * 1, torch.ones((), device=device)  # made once: while a case runs nothing is recorded
-    return lambda: torch.autograd.grad(root, leaf, weight, retain_graph=True)
+    try:
+        leaf = torch.ones((), device=device, requires_grad=True)
+        root, weight = leaf * 1, torch.ones((), device=device)  # made once: while a case runs nothing is recorded
+    except Exception:
+        return lambda: None
+
+    def settle() -> None:
+        with contextlib.suppress(Exception):
+            torch.autograd.grad(root, leaf, weight, retain_graph=True)
+
+    return settle
 
 
 def shared_classes(offered: Dict[str, Any]) -> Dict[str, type]:
@@ -225,7 +236,8 @@ class CaseRun:
         if NOT_BUILT.search(text):
             return {"status": "unsupported", "reason": text[:200]}
         basic = self.device == "cpu" and self.dtype_name in ("float32", "float64")
-        if not basic and isinstance(error, (NotImplementedError, RuntimeError, TypeError)) and LACKS.search(text):
+        says_so = isinstance(error, NotImplementedError) and not OF_AUTOGRAD.search(text)
+        if not basic and (says_so or (isinstance(error, (RuntimeError, TypeError)) and LACKS.search(text))):
             return {"status": "unsupported", "reason": f"{type(error).__name__}: {text[:200]}"}
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import importlib
@@ -25,10 +26,11 @@ def prepare_process() -> None:
         warnings.simplefilter("ignore")  # newer releases have other names for these
         torch.backends.cuda.matmul.allow_tf32 = False  # products of 10 bits would be no float32
         torch.backends.cudnn.allow_tf32 = False
-    if torch.__version__.startswith("2.3."):  # imported for the first time inside a transform, it stays broken
-        importlib.import_module("torch._dynamo")
-    if torch.__version__.startswith(("2.0.", "2.1.", "2.2.")):
-        undo_patches()
+    with contextlib.suppress(Exception):  # a build without a compiler, or what that needs, does without all this
+        if torch.__version__.startswith("2.3."):  # imported for the first time inside a transform, it stays broken
+            importlib.import_module("torch._dynamo")
+        if torch.__version__.startswith(("2.0.", "2.1.", "2.2.")):
+            undo_patches()
     gc.collect()
     gc.freeze()  # torch's own objects live as long as the process; what a case leaves behind is found quickly
     gc.disable()
