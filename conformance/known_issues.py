@@ -8,7 +8,7 @@ longer fails is `fixed`, which is red too until the entry is edited: a list that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -155,11 +155,11 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
     if problems:
         raise CaseFileError(problems)
     entries: list[KnownIssue] = []
-    systems = tuple(root.value["systems"].plain) if "systems" in root.value else ("*",)
+    shared = {key: tuple(root.value[key].plain) for key in ("systems", "perhaps") if key in root.value}
     for node in root.value["issues"].value:
-        problems += problems_in(node, name)
+        problems += problems_in(node, name, shared)
         if not problems:
-            entries.append(entry_of(node, name, systems))
+            entries.append(entry_of(node, name, shared))
             same = [entry for entry in entries if without_place(entry) == without_place(entries[-1])]
             if len(same) > 1:
                 problems.append(problem(node, name, "", "this entry stands twice", f"first in line {same[0].line}"))
@@ -179,13 +179,14 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
             raise CaseFileError([problem(node, name, "include", message, hint)]) from None
 
 
-def entry_of(node: Node, name: str, systems: tuple[str, ...]) -> KnownIssue:
+def entry_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> KnownIssue:
+    """Return the entry that a node holds; `shared` is what the list says for all of its entries."""
     fails = node.value["fails"].plain
+    perhaps = tuple(node.value["perhaps"].plain) if "perhaps" in node.value else shared.get("perhaps", ())
     return KnownIssue(
         file=name, line=node.line, status=fails["status"], step=fails.get("step"),
         kind=tuple(fails["kind"]) if "kind" in fails else None,
-        targets=tuple(node.value["targets"].plain), systems=systems,
-        perhaps=tuple(node.value["perhaps"].plain) if "perhaps" in node.value else (),
+        targets=tuple(node.value["targets"].plain), perhaps=perhaps, systems=shared.get("systems", ("*",)),
         review=date.fromisoformat(node.value["review"].value), link=node.value["link"].value or "",
         **{key: node.value[key].value for key in ("case", "torch", "reason")},
     )  # fmt: skip
@@ -195,7 +196,7 @@ def without_place(entry: KnownIssue) -> KnownIssue:
     return msgspec.structs.replace(entry, line=0)
 
 
-def problems_in(node: Node, name: str) -> Iterator[Problem]:
+def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:
     """Yield what is wrong with an entry that a schema can't tell."""
     condition, review, fails = (node.value[key] for key in ("torch", "review", "fails"))
     try:
@@ -207,7 +208,8 @@ def problems_in(node: Node, name: str) -> Iterator[Problem]:
         date.fromisoformat(review.value)
     except ValueError:
         yield problem(review, name, "review", f"expected a date such as 2027-01-31, got {shown(review.value)}")
-    if not node.value["targets"].value and not ("perhaps" in node.value and node.value["perhaps"].value):
+    perhaps = node.value["perhaps"].value if "perhaps" in node.value else shared.get("perhaps")
+    if not node.value["targets"].value and not perhaps:
         yield problem(node.value["targets"], name, "targets", "expected some target, here or as `perhaps`")
     if not PATTERN.search(node.value["case"].value):
         needed = ("step", "kind") if fails.value["status"].value in ("fail", "error") else ()

@@ -109,6 +109,13 @@ def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
     assert judged(issues, GOOD) == "fixed"
 
 
+def test_a_list_can_say_for_all_of_its_entries_where_they_may_fail_too(tmp_path: Path) -> None:
+    path = listed(tmp_path / "known-issues.yaml", {}, {"case": "b", "perhaps": ["mps"]}, perhaps=["cuda"])
+    issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")
+    assert [entry.perhaps for entry in issues.entries] == [("cuda",), ("mps",)]
+    assert (judged(issues, FAILED, target=CUDA), judged(issues, FAILED, target=CUDA, case="b")) == ("known", "fail")
+
+
 def test_on_another_system_than_those_that_were_looked_at_it_need_not_fail(tmp_path: Path) -> None:
     path = listed(tmp_path / "known-issues.yaml", {}, systems=["linux-*"])
     issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")
