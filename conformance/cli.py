@@ -88,12 +88,15 @@ def cases(_: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
+    from conformance.compact import without_machine
     from conformance.page import page_of
 
     skipped: list[str] = []
     found = [report for _, report in read(options.reports, skipped if options.skip_unreadable else None)]
     if not found:
         raise CommandError("none of the reports can be read", "; ".join(skipped))
+    if options.without_machines:
+        found = [without_machine(report) for report in found]
     save(options.output, page_of(found, skipped))
     put(f"{options.output}\n")
     return 0

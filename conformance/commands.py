@@ -164,6 +164,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--skip-unreadable", action="store_true", help="leave out what can't be read, and say so on the page"
     )
+    made.add_argument(
+        "--without-machines", action="store_true", help="leave out paths, arguments and processors, for others to see"
+    )
     several(made, "REPORT")
 
     made = command("compact", "write reports in a form that is small enough to keep", COMPACT)

@@ -56,25 +56,28 @@ def compact_of(report: Report) -> Compact:
         raise CompactError("the cases of a file have several topics")
     if report.pairs != [(record.id, target) for record in report.cases for target in targets]:
         raise CompactError("it doesn't plan each case on each target")
+    report = without_machine(report)
     outcomes = tuple(msgspec.structs.replace(outcome, seconds=NO_TIME) for outcome in report.outcomes)
     done = {(outcome.case, outcome.target) for outcome in outcomes}
     return Compact(
-        format=FORMAT, compact=1, header=without_machine(report.header), files=files, targets=targets,
+        format=FORMAT, compact=1, header=report.header, files=files, targets=targets,
         outcomes=tuple(outcome for outcome in outcomes if outcome != passed(outcome.case, outcome.target)),
         missing=tuple(entry for entry in report.plan if (entry.case, entry.target) not in done),
         footer=report.footer,
     )  # fmt: skip
 
 
-def without_machine(header: Header) -> Header:
-    """Return a header that says nothing of the machine: no paths, no arguments, no processor."""
-    build = header.build
+def without_machine(report: Report) -> Report:
+    """Return a report that says nothing of the machine: no paths, arguments or processor, no last words of a worker."""
+    header, build = report.header, report.build
     config = "".join(f"{line}\n" for line in build.config.splitlines() if not OF_HOST.match(line))
-    return msgspec.structs.replace(
+    header = msgspec.structs.replace(
         header,
         run=msgspec.structs.replace(header.run, arguments=()),
         build=msgspec.structs.replace(build, config=config, path="", executable="", platform=""),
     )
+    outcomes = tuple(msgspec.structs.replace(outcome, stderr="") for outcome in report.outcomes)
+    return msgspec.structs.replace(report, header=header, outcomes=outcomes)
 
 
 def report_of(compact: Compact) -> Report:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 from running import FIRST, outcome_of_steps, running_engine
 
 from conformance.worker.engine import Engine
+from conformance.worker.runner import everywhere_alike
 
 GRAD = """
 - a = tensor([1.0, 2.0], requires_grad=True)
@@ -516,3 +518,12 @@ def test_target_stands_for_the_dtype_that_the_case_runs_with(engine: Engine) -> 
     assert outcome_of_steps(engine, steps, dtype="float32")["failures"] == [
         failing(FIRST + 1, "dtype", "float64 (torch.float64)", "float32")
     ]
+
+
+def test_what_a_failure_says_is_the_same_on_every_machine() -> None:
+    """pybind11 adds the calls that led to an error, with the paths of this machine; torch names its own files."""
+    told = "RuntimeError: RuntimeError: no\n\nAt:\n  /a/b.py(3): f\n  cases/c.yaml(4): <lambda>\n"
+    assert everywhere_alike(told) == "RuntimeError: RuntimeError: no"
+    assert everywhere_alike(" ".join(told.split())) == "RuntimeError: RuntimeError: no"
+    assert everywhere_alike(f'File "{torch.__path__[0]}/autograd/graph.py"') == 'File "torch/autograd/graph.py"'
+    assert everywhere_alike("expected 3 (found 4): At: most 5") == "expected 3 (found 4): At: most 5"

@@ -262,6 +262,14 @@ def test_summary_prints_no_more_than_its_limit(capfdbinary: pytest.CaptureFixtur
     assert len(capfdbinary.readouterr().out) <= 600 < len(whole)
 
 
+def test_a_page_for_others_says_nothing_of_the_machines(here: Path, page: list[Any]) -> None:
+    assert cli.main(["report", "-o", "out.html", "--without-machines", "old.json"]) == 0
+    (shown,) = page[0]
+    assert (shown.build.path, shown.build.executable, shown.build.platform) == ("", "", "")
+    assert shown.outcomes == OLD.outcomes
+    assert (here / "out.html").is_file()
+
+
 @pytest.mark.usefixtures("here")
 def test_known_issues_are_drafted_from_what_is_red(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["known-issues", "old.json"]) == 0

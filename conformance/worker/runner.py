@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import time
 import warnings
@@ -24,6 +25,8 @@ LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
     r"|doesn't support|does not support|dtypes not supported|not supported (?:on|for)|is not implemented for the"
 )
+TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
+CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # what pybind11 adds to the message of an error
 OF_AUTOGRAD = re.compile("You must implement")  # what a case leaves out of a Function, on any device
 NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
@@ -222,7 +225,7 @@ class CaseRun:
             self.line = lines[0][0]
         return {
             "status": "error",
-            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}"[:MESSAGE])],
+            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}")],
             "traceback": lines,
         }
 
@@ -251,7 +254,17 @@ def failed(failures: List[Dict[str, Any]]) -> Dict[str, Any]:
 
 
 def failure(line: int, path: str, expected: str, observed: str) -> Dict[str, Any]:
-    return {"line": line, "path": path, "expected": expected[:MESSAGE], "observed": observed[:MESSAGE]}
+    return {
+        "line": line,
+        "path": path,
+        "expected": expected[:MESSAGE],
+        "observed": everywhere_alike(observed)[:MESSAGE],
+    }
+
+
+def everywhere_alike(text: str) -> str:
+    """Return a message without what only this machine would say: where torch lies, and the calls that led there."""
+    return CALLS.sub("", text).replace(TORCH, "torch")
 
 
 def raises(expected: Dict[str, Any], raised: Optional[BaseException]) -> List[Dict[str, Any]]:
