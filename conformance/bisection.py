@@ -34,7 +34,8 @@ def bisect(releases: Sequence[str], expected: tuple[Verdict, Verdict], attempt: 
     for release, wanted in zip((releases[0], releases[-1]), expected, strict=True):
         found = attempt(release)
         if found != wanted:
-            raise Unanswerable(f"{release} is {found}, and was said to be {wanted}")
+            told = "tells nothing" if found == "untold" else f"is {found}"
+            raise Unanswerable(f"{release} {told}, and was said to be {wanted}")
     before, after = 0, len(releases) - 1
     untold: set[int] = set()
     while True:

@@ -59,7 +59,7 @@ def test_the_turn_is_found_wherever_it_is(count: int, data: st.DataObject) -> No
 def test_ends_that_do_not_differ_are_refused() -> None:
     with pytest.raises(Unanswerable, match="2 is good, and was said to be bad"):
         bisect(["1", "2"], ("good", "bad"), lambda _: "good")
-    with pytest.raises(Unanswerable, match="1 is untold, and was said to be good"):
+    with pytest.raises(Unanswerable, match="1 tells nothing, and was said to be good"):
         bisect(["1", "2"], ("good", "bad"), lambda release: "untold" if release == "1" else "bad")
 
 
