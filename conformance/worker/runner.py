@@ -38,6 +38,7 @@ class Runner:
     """Runs cases on one device; what a case needs from run to run is made once."""
 
     def __init__(self, device: str, world: World) -> None:
+        device = "cpu" if device.startswith("cpu:") else device  # there is one, and torch takes cpu:0 for another
         self.device = device
         self.world = world
         self.generator = torch.Generator()
