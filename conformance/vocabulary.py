@@ -90,7 +90,9 @@ def inner(namespace: str, name: str) -> Optional[str]:
     return path if path in NAMESPACES and (namespace != "torch" or name in TORCH_NAMESPACES) else None
 
 
-TORCH_NAMESPACES: FrozenSet[str] = frozenset("nn optim autograd func linalg fft special sparse masked utils".split())
+TORCH_NAMESPACES: FrozenSet[str] = frozenset(
+    "nn optim autograd func linalg fft special sparse masked nested utils".split()
+)
 
 
 def since(name: str) -> str:
