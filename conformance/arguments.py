@@ -1,4 +1,4 @@
-"""Lets `--python PATH` and `--report PATH` be written with a blank, wherever PATH is.
+"""Lets `--python PATH` and others be written with a blank, wherever PATH is.
 
 pytest looks for its configuration near every argument that is an existing path, and does so before it
 knows which options take one. A path outside of the checkout would so lead it away from the very
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-OPTIONS = ("--python", "--report")
+OPTIONS = ("--python", "--report", "--known-issues")
 
 
 def joined(arguments: list[str]) -> list[str]:
@@ -45,7 +45,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if clear == given or not loads_the_plugin(early_config.invocation_params.dir):
         return
     if sys.orig_argv[-len(given) :] != given:
-        raise pytest.UsageError(f"write {clear[-1]}: pytest takes a path that stands alone for a place of tests")
+        mended = next(argument for argument in clear if argument not in given)
+        raise pytest.UsageError(f"write {mended}: pytest takes a path that stands alone for a place of tests")
     capture = early_config.pluginmanager.getplugin("capturemanager")
     if capture is not None:
         capture.suspend_global_capture(in_=True)  # it has put files in the place of the terminal by now

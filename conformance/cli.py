@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from conformance.difference import Difference, Differences
     from conformance.rule import Rule
 
-WITH_PATHS = ("--known-issues", "--report", "--python")  # options of pytest whose values are no cases
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 Named = tuple[str, Report]  # a report and the file that it is from
@@ -65,19 +64,20 @@ def run(arguments: Sequence[str]) -> int:
     """Run the shipped cases, or those that `arguments` name, in pytest; reports go below the current directory."""
     import pytest
 
+    from conformance.arguments import joined
     from conformance.case_files import holds_case_files, shipped_cases
 
     here = Path.cwd()
-    options = {place + 1 for place, argument in enumerate(arguments) if argument in WITH_PATHS}
-    given = [argument for place, argument in enumerate(arguments) if place not in options]
-    named = any(holds_case_files(Path(argument.partition("::")[0])) for argument in given)
+    given = joined(list(arguments))  # so that no value of an option is taken for a place of tests
+    places = [Path(argument.partition("::")[0]) for argument in given if not argument.startswith("-")]
+    named = any(map(holds_case_files, places))
     cases = shipped_cases()
     own = [
         *("-c", os.devnull, "--rootdir", str(here if named else cases.parent)),
-        *("-p", "conformance.plugin", "--report", str(here / "reports"), "-o", f"cache_dir={here / '.pytest_cache'}"),
+        *("-p", "conformance.plugin", f"--report={here / 'reports'}", "-o", f"cache_dir={here / '.pytest_cache'}"),
         *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
     ]
-    return int(pytest.main([*own, *arguments, *([] if named else [str(cases)])]))
+    return int(pytest.main([*own, *given, *([] if named else [str(cases)])]))
 
 
 def cases(_: argparse.Namespace) -> int:

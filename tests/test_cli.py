@@ -99,6 +99,27 @@ def test_installing_the_suite_brings_no_torch() -> None:
     assert "torch" not in needed
 
 
+def test_run_takes_paths_with_a_blank_also_where_a_conftest_brings_the_plugin(tmp_path: Path) -> None:
+    """In a checkout pytest would else take the interpreter, which is there, for a place of tests."""
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["conformance.plugin"]\n')
+    (tmp_path / "mine.yaml").write_text("include: [shipped]\nissues: []\n")
+    options = (
+        "--python",
+        sys.executable,
+        "--known-issues",
+        "mine.yaml",
+        "--report",
+        "out",
+        "-k",
+        "hardswish-at-its-bounds",
+    )
+    (tmp_path / "out").mkdir()
+    done = run(sys.executable, "-m", "conformance", "run", "-q", *options, directory=tmp_path, path=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+    assert list((tmp_path / "out").glob("torch-*.json"))
+
+
 REPORT_COMMANDS = ("report", "merge", "diff", "summary", "badge", "known-issues")
 GOOD = outcome("pass")
 OLD = report({("a", CPU): GOOD, ("b", CPU): failed()})
