@@ -88,8 +88,8 @@ def cases(_: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    from conformance.compact import without_machine
     from conformance.page import page_of
+    from conformance.report import without_machine
 
     skipped: list[str] = []
     found = [report for _, report in read(options.reports, skipped if options.skip_unreadable else None)]

@@ -25,8 +25,8 @@ from a run to a page and a gate:
 exit statuses: those of pytest for `run`; 0 for done, 1 for `diff` when something got worse, 2 for an error
 """
 RUN = """\
-Runs the cases that come with the suite, or case files of your own, in pytest, from any directory. Every option of
-pytest and of the suite can follow; `run --help` is pytest's own, with the suite's options under
+Runs the cases that come with the suite, or files or directories of your own cases, in pytest, from any directory.
+Every option of pytest and of the suite can follow; `run --help` is pytest's own, with the suite's options under
 "autograd conformance". Reports go to ./reports.
 
   autograd-conformance run --python ../venv-2.6/bin/python

@@ -13,9 +13,8 @@ from typing import Literal
 import msgspec
 
 from conformance.outcome import NO_TIME, Outcome
-from conformance.report import FORMAT, CaseRecord, Entry, Footer, Header, Report
+from conformance.report import FORMAT, CaseRecord, Entry, Footer, Header, Pair, Report, without_machine
 from conformance.rule import Rule
-from conformance.target import OF_HOST
 
 MOST_PAIRS = 5_000_000  # what a small file stands for must not fill the memory
 
@@ -67,30 +66,22 @@ def compact_of(report: Report) -> Compact:
     )  # fmt: skip
 
 
-def without_machine(report: Report) -> Report:
-    """Return a report that says nothing of the machine: no paths, arguments or processor, no last words of a worker."""
-    header, build = report.header, report.build
-    config = "".join(f"{line}\n" for line in build.config.splitlines() if not OF_HOST.match(line))
-    header = msgspec.structs.replace(
-        header,
-        run=msgspec.structs.replace(header.run, arguments=()),
-        build=msgspec.structs.replace(build, config=config, path="", executable="", platform=""),
-    )
-    outcomes = tuple(msgspec.structs.replace(outcome, stderr="") for outcome in report.outcomes)
-    return msgspec.structs.replace(report, header=header, outcomes=outcomes)
-
-
 def report_of(compact: Compact) -> Report:
-    """Return the report that `compact` stands for, with bare records of its cases; raise CompactError if it is huge."""
+    """Return the report that `compact` stands for, with bare records; raise CompactError for one that can't be."""
     if sum(len(file.cases) for file in compact.files.values()) * len(compact.targets) > MOST_PAIRS:
         raise CompactError(f"it stands for more than {MOST_PAIRS:,} outcomes")
     plan = tuple(
         Entry(case=case, target=target)
         for file in compact.files.values() for case in file.cases for target in compact.targets
     )  # fmt: skip
-    noted = {(outcome.case, outcome.target): outcome for outcome in compact.outcomes}
-    missing = {(entry.case, entry.target) for entry in compact.missing}
     pairs = [(entry.case, entry.target) for entry in plan]
+    missing = {(entry.case, entry.target) for entry in compact.missing}
+    for case, target in missing.difference(pairs):
+        raise CompactError(f"{case}[{target}] is missing, and not in the plan")
+    noted: dict[Pair, Outcome] = {}
+    for outcome in compact.outcomes:
+        if noted.setdefault((outcome.case, outcome.target), outcome) is not outcome:
+            raise CompactError(f"{outcome.case}[{outcome.target}] has two outcomes")
     return Report(
         format=FORMAT,
         header=compact.header,

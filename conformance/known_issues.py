@@ -169,8 +169,10 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
     for node in root.value["include"].value if "include" in root.value else ():
         given = node.value
         included = shipped if given == SHIPPED else path.parent / given
-        if included.resolve() in within or len(within) > DEEPEST:
+        if included.resolve() in within:
             raise CaseFileError([problem(node, name, "include", f"{given} includes itself")])
+        if len(within) > DEEPEST:
+            raise CaseFileError([problem(node, name, "include", f"lists include each other over {DEEPEST} levels")])
         try:
             yield from entries_of(included, given, shipped, (*within, included.resolve()))
         except OSError as error:

@@ -21,7 +21,6 @@ from conformance.versions import version_of
 
 REVIEW = timedelta(days=182)
 OLDEST = "1.13"  # nobody asks for releases before it
-TO_DO = "TODO: say what is wrong"
 
 Seen = Fingerprint | None  # how a pair failed on a release; None where it held
 History = Mapping[Version, Seen]
@@ -37,7 +36,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def text_of(reports: Iterable[Report], today: date) -> str:
-    """Return drafted entries as YAML, ready to be completed."""
+    """Return drafted entries as YAML; none loads before somebody has given its reason."""
     entries = [record_of(draft, today + REVIEW) for draft in drafts_of(reports)]
     return yaml.dump({"issues": entries}, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
 
@@ -49,7 +48,7 @@ def record_of(draft: Draft, review: date) -> dict[str, Any]:
     return {
         "case": draft.case, "targets": Flow(draft.targets), "torch": draft.torch,
         "fails": FlowMapping(fails | {"kind": Flow(draft.fails.kind)}),
-        "reason": TO_DO, "link": None, "review": review.isoformat(),
+        "reason": None, "link": None, "review": review.isoformat(),
     }  # fmt: skip
 
 
@@ -61,7 +60,8 @@ def drafts_of(reports: Iterable[Report]) -> list[Draft]:
         for (case, target), outcome in report.by_pair().items():
             if outcome.status == "pass" or is_failure(outcome):
                 seen = fingerprint(outcome) if is_failure(outcome) else None
-                tables.setdefault(case, {}).setdefault(target, {})[version] = seen
+                history = tables.setdefault(case, {}).setdefault(target, {})
+                history[version] = seen or history.get(version)  # of two builds of a release the one that fails counts
     drafts = []
     for case, table in tables.items():
         for targets, releases in by_device(table):

@@ -18,7 +18,7 @@ from conformance.case import Case
 from conformance.graph import Graph
 from conformance.outcome import Line, Outcome, Status
 from conformance.rule import Level, Rule, level_of
-from conformance.target import Build
+from conformance.target import OF_HOST, Build
 
 FORMAT = 1
 
@@ -118,6 +118,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for (_, target), outcome in self.by_pair().items():
             counts[target][outcome.status] += 1
         return counts
+
+
+def without_machine(report: Report) -> Report:
+    """Return a report that says nothing of the machine: no paths, arguments or processor, no last words of a worker."""
+    header, build = report.header, report.build
+    config = "".join(f"{line}\n" for line in build.config.splitlines() if not OF_HOST.match(line))
+    header = msgspec.structs.replace(
+        header,
+        run=msgspec.structs.replace(header.run, arguments=()),
+        build=msgspec.structs.replace(build, config=config, path="", executable="", platform=""),
+    )
+    outcomes = tuple(msgspec.structs.replace(outcome, stderr="") for outcome in report.outcomes)
+    return msgspec.structs.replace(report, header=header, outcomes=outcomes)
 
 
 def now() -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import pytest
 from samples import failed, outcome, report
 
 from conformance.known_issues import load_known_issues
 from conformance.outcome import Outcome
+from conformance.problem import CaseFileError
 from conformance.red_entries import drafts_of, text_of
 from conformance.report import Report
 from conformance.target import Target
@@ -39,6 +41,11 @@ def test_patches_of_one_release_are_told_apart_where_they_differ() -> None:
     assert conditions(("2.1.0", GOOD), ("2.1.2", BAD), ("2.2.0", GOOD)) == [(">=2.1.2,<2.2", "a.grad")]
 
 
+def test_of_two_builds_of_a_release_the_one_that_fails_counts() -> None:
+    for builds in ((("2.1.2+cpu", GOOD), ("2.1.2+cu121", BAD)), (("2.1.2+cu121", BAD), ("2.1.2+cpu", GOOD))):
+        assert conditions(*builds, ("2.2.2", GOOD)) == [(">=2.1,<2.2", "a.grad")]
+
+
 def test_a_device_stands_for_its_dtypes_where_they_agree() -> None:
     bad, good = on("2.0.1", BAD, CPU, DOUBLE, CUDA), on("2.1.2", GOOD, CPU, DOUBLE, CUDA)
     assert [draft.targets for draft in drafts_of([bad, good])] == [("cpu", "cuda")]
@@ -50,7 +57,11 @@ def test_the_text_loads_and_describes_what_was_seen(tmp_path: Path) -> None:
     crashed = outcome("crash", reason="the worker was ended by SIGSEGV")
     reports = [on("2.0.1", BAD), on("2.1.2", GOOD), on("2.2.2", crashed)]
     path = tmp_path / "known-issues.yaml"
-    path.write_text(text_of(reports, date(2026, 1, 1)))
+    drafted = text_of(reports, date(2026, 1, 1))
+    path.write_text(drafted)
+    with pytest.raises(CaseFileError, match="reason: expected text, got nothing"):
+        load_known_issues(path, path.name, path)
+    path.write_text(drafted.replace("reason: null", "reason: It is wrong."))
     issues = load_known_issues(path, path.name, path)
     target = Target(device="cpu", dtype="float32")
     found = [issues.judge("a", target, each.build, each.outcomes[0]).status for each in reports]

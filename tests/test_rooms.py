@@ -29,7 +29,7 @@ CORE = {
     "case_reader": "document language problem rule versions vocabulary",
     "checkout": "",
     "commands": "difference",
-    "compact": "outcome report rule target",
+    "compact": "outcome report rule",
     "details": "case graph matrix outcome picture report script",
     "difference": "fingerprint outcome report rule",
     "difference_text": "difference markdown report visible wording",
