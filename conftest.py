@@ -1,3 +1,3 @@
 """Loads the suite's plugin."""
 
-pytest_plugins = ["conformance.plugin"]
+pytest_plugins = ["conformance.pytest_plugin.plugin"]

@@ -5,8 +5,9 @@
     nox -- --device cuda        what follows goes to pytest
     nox -s publish              keep what is there as the published reports
 
-`conformance/releases.json` is the list. A matrix that was interrupted goes on where it stopped; a release on which the
-suite has run in its present state is not run again. A release that can't be installed has a column that says so.
+`conformance/releases/releases.json` is the list. A matrix that was interrupted goes on where it stopped; a release on
+which the suite has run in its present state is not run again. A release that can't be installed has a column that says
+so.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from pathlib import Path
 import nox
 from nox.command import CommandFailed
 
-from conformance.releases import Release, load_releases
-from conformance.report_file import ReportError, load_report, write_whole
-from conformance.wording import count_words
+from conformance.releases.catalogue import Release, load_releases
+from conformance.render.text import count_words
+from conformance.results.store import ReportError, load_report, write_whole
 
 MATRIX = Path("reports/matrix")
 PUBLISHED = Path("reports/published")

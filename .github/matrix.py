@@ -1,7 +1,7 @@
 """Prints the builds of the nightly matrix as JSON, for `strategy.matrix` of a workflow.
 
 Each has a name, by which reports are compared from night to night; the Python, and what `uv pip install` is to
-install; the device to test, and where it runs. Releases come from `conformance/releases.json`; on the CPU each is
+install; the device to test, and where it runs. Releases come from `releases.json`; on the CPU each is
 tested with the oldest and the newest Python that it has wheels for, and with one that all have. `CUDA_RUNNER` in the
 environment names the runners that have a GPU; without it nothing is tested there.
 """
@@ -14,7 +14,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-RELEASES = json.loads((Path(__file__).parent.parent / "conformance" / "releases.json").read_text(encoding="utf-8"))
+LIST = Path(__file__).parent.parent / "conformance" / "releases" / "releases.json"
+RELEASES = json.loads(LIST.read_text(encoding="utf-8"))
 WHEELS = "https://download.pytorch.org/whl"
 UNRELEASED = {"nightly": f"{WHEELS}/nightly", "candidate": f"{WHEELS}/test"}
 CUDA = "cu130"  # of the unreleased builds

@@ -47,7 +47,7 @@ def write_checks(directory: Path, count: int) -> None:
     for name in ("cases", "hand"):
         (directory / name).mkdir(parents=True)
     (directory / "cases" / "rules.yaml").write_text(RULES)
-    (directory / "cases" / "conftest.py").write_text('pytest_plugins = ["conformance.plugin"]\n')
+    (directory / "cases" / "conftest.py").write_text('pytest_plugins = ["conformance.pytest_plugin.plugin"]\n')
     for name in ("cases", "hand"):
         (directory / name / "pytest.ini").write_text("[pytest]\n")
     loop = ["import warnings\n\nimport pytest\nimport torch\nfrom torch import nn\n"]

@@ -22,15 +22,27 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from conformance.case import Case, parse_cases
-from conformance.case_files import shipped_cases
-from conformance.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
-from conformance.outcome import Failure, Outcome
-from conformance.page import page_of
-from conformance.report import FORMAT, Entry, Header, Report, Run, Suite, case_record, cited_rules, footer_of
-from conformance.rule import Rule, load_rules
-from conformance.script import script_of
-from conformance.target import Build, Device
+from conformance.language.files import shipped_cases
+from conformance.language.reader import parse_cases
+from conformance.language.rules import load_rules
+from conformance.model.build import Build, Device
+from conformance.model.case import Case
+from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
+from conformance.model.outcome import Failure, Outcome
+from conformance.model.report import (
+    FORMAT,
+    Header,
+    PlanEntry,
+    Report,
+    Run,
+    SuiteVersion,
+    case_record,
+    cited_rules,
+    footer_of,
+)
+from conformance.model.rule import Rule
+from conformance.render.page.page import page_of
+from conformance.render.script.script import script_of
 
 RELEASES = "1.13.1 2.0.1 2.1.2 2.2.2 2.3.1 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0".split()
 TARGET = "cpu-float32"
@@ -122,13 +134,13 @@ def made_up_report(number: int, cases: list[Case], rules: dict[str, Rule], chanc
         implementation="CPython", executable="python", system="linux-x86_64", platform="Linux-6.1", devices=(device,),
     )  # fmt: skip
     header = Header(
-        suite=Suite(version="0.1.0", commit=None, cases="0" * 16), build=build,
+        suite=SuiteVersion(version="0.1.0", commit=None, cases="0" * 16), build=build,
         run=Run(started="2026-01-01T00:00:00+00:00", arguments=()),
     )  # fmt: skip
     return Report(
         format=FORMAT, header=header, rules=cited_rules(rules, cases), outcomes=tuple(outcomes),
         cases=tuple(case_record(case, rules) for case in cases),
-        plan=tuple(Entry(case=case.id, target=TARGET) for case in cases),
+        plan=tuple(PlanEntry(case=case.id, target=TARGET) for case in cases),
         graphs={case.id: made_up_graph(chance) for case in cases},
         footer=footer_of(outcomes, 1, "2026-01-01T00:00:09+00:00"),
     )  # fmt: skip

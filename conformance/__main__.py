@@ -2,7 +2,7 @@
 
 import sys
 
-from conformance.cli import main
+from conformance.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

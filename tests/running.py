@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from samples import build
 
-from conformance.case import Case, parse_cases
-from conformance.case_files import shipped_cases
-from conformance.known_issues import KnownIssues, load_known_issues
-from conformance.outcome import Outcome, outcome_of
-from conformance.program import program_of
-from conformance.rule import Rule
-from conformance.target import Target
+from conformance.execution.program import program_of
+from conformance.language.files import shipped_cases
+from conformance.language.reader import parse_cases
+from conformance.model.build import Target
+from conformance.model.case import Case
+from conformance.model.outcome import Outcome, outcome_of
+from conformance.model.rule import Rule
+from conformance.results.known_issues import KnownIssues, load_known_issues
 from conformance.worker.engine import Engine
 
 RULES = {"a.b": Rule(id="a.b", text="A rule.", topic="T", level="observed", link="https://example.org", since="1.13")}

@@ -8,11 +8,22 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from conformance.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
-from conformance.outcome import STATUSES, Failure, Outcome, Status
-from conformance.report import FORMAT, CaseRecord, Entry, Header, Pair, Report, Run, Suite, footer_of, set_digest
-from conformance.rule import Rule
-from conformance.target import Build, Device
+from conformance.model.build import Build, Device
+from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
+from conformance.model.outcome import STATUSES, Failure, Outcome, Status
+from conformance.model.report import (
+    FORMAT,
+    CaseRecord,
+    Header,
+    Pair,
+    PlanEntry,
+    Report,
+    Run,
+    SuiteVersion,
+    footer_of,
+    set_digest,
+)
+from conformance.model.rule import Rule
 
 CPU, CUDA = "cpu-float32", "cuda-float32"
 STARTED, FINISHED = "2026-01-02T03:04:05+00:00", "2026-01-02T03:05:00+00:00"
@@ -125,13 +136,13 @@ def report(
     return Report(
         format=FORMAT,
         header=Header(
-            suite=Suite(version="0.1.0", commit="c0ffee", cases=digest),
+            suite=SuiteVersion(version="0.1.0", commit="c0ffee", cases=digest),
             run=Run(started=STARTED, arguments=arguments),
             build=build(**facts),
         ),
         rules={name: rule(name) for name in sorted({name for record in listed for name in record.rules})},
         cases=listed,
-        plan=tuple(Entry(case=name, target=target) for name, target in outcomes),
+        plan=tuple(PlanEntry(case=name, target=target) for name, target in outcomes),
         outcomes=known,
         footer=footer_of(known, status, FINISHED) if finished else None,
     )

@@ -52,7 +52,7 @@ class Session:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.write("conftest.py", 'pytest_plugins = ["conformance.plugin"]\n')
+        self.write("conftest.py", 'pytest_plugins = ["conformance.pytest_plugin.plugin"]\n')
         self.write("pytest.ini", "[pytest]\n")
         self.write("rules.yaml", RULES)
 

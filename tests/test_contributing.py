@@ -10,7 +10,7 @@ import pytest
 from running import request_of, running_engine
 from test_shipped_cases import RULES
 
-from conformance.case import parse_cases
+from conformance.language.reader import parse_cases
 
 TEXT = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = [textwrap.dedent(block) for block in re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL) if "- id: " in block]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.releases import load_releases
-from conformance.report_file import load_report
+from conformance.releases.catalogue import load_releases
+from conformance.results.store import load_report
 
 ROOT = Path(__file__).parent.parent
 NOX = [sys.executable, "-m", "nox", "--no-color"]
@@ -34,7 +34,7 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "noxfile.py", tmp_path)
     here = ".".join(map(str, sys.version_info[:2]))
     releases = {"python": here, "releases": [{"torch": "0.0.1", "pythons": [here, here], "with": []}]}
-    (tmp_path / "conformance" / "releases.json").write_text(json.dumps(releases))
+    (tmp_path / "conformance" / "releases" / "releases.json").write_text(json.dumps(releases))
     return tmp_path
 
 

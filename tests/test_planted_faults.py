@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from sessions import Session
 
-from conformance.case_files import shipped_cases
+from conformance.language.files import shipped_cases
 
 RED = ("fail", "error", "crash", "timeout")
 PLANT = """\

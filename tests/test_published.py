@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.compact import is_bare
-from conformance.outcome import RED
-from conformance.releases import load_releases
-from conformance.report import Report
-from conformance.report_file import load_report
+from conformance.model.outcome import RED
+from conformance.model.report import Report
+from conformance.releases.catalogue import load_releases
+from conformance.results.compact import is_bare
+from conformance.results.store import load_report
 
 PUBLISHED = Path(__file__).parent.parent / "reports" / "published"
 FILES = sorted(PUBLISHED.glob("*.json"))

@@ -13,11 +13,11 @@ import torch
 from running import judged, running_engine
 from sessions import Session
 
-from conformance.case import Case
-from conformance.case_files import case_files, load_cases, shipped_cases
-from conformance.program import program_of, why_unsupported
-from conformance.rule import load_rules
-from conformance.target import Target
+from conformance.execution.program import program_of, why_unsupported
+from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.rules import load_rules
+from conformance.model.build import Target
+from conformance.model.case import Case
 from conformance.worker.engine import Engine
 
 CASES = shipped_cases()

@@ -20,8 +20,8 @@ import pytest
 import yaml
 from samples import CPU, failed, outcome, report
 
-from conformance.releases import load_releases
-from conformance.report_file import load_report, text_of
+from conformance.releases.catalogue import load_releases
+from conformance.results.store import load_report, text_of
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict
 
 from conformance.worker import build
+from conformance.worker.isolation import GlobalState, prepare_process
 from conformance.worker.runner import Runner
-from conformance.worker.sketch import sketch
-from conformance.worker.state import World, prepare_process
+from conformance.worker.tracer import sketch
 
 
 class Engine:
@@ -15,7 +15,7 @@ class Engine:
 
     def __init__(self) -> None:
         prepare_process()
-        self.world = World()
+        self.global_state = GlobalState()
         self.runners: Dict[str, Runner] = {}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -25,13 +25,13 @@ class Engine:
         """
         device = request["device"]
         if device not in self.runners:
-            self.runners[device] = Runner(device, self.world)
+            self.runners[device] = Runner(device, self.global_state)
         is_sketch = request.get("sketch", False)
         outcome = self.runners[device].run(request, sketch if is_sketch else None)
         outcome["n"] = request["n"]
         is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
         if device != "cpu" and not is_fine and not build.answers(device):
             outcome["spent"] = "the device did not answer any more"
-        elif not self.world.is_clean():
+        elif not self.global_state.is_clean():
             outcome["spent"] = "it left a mode in force that nothing can end"
         return outcome

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, Set, Tuple
 
 import torch
 
-from conformance.worker.code import MODULE
+from conformance.worker.sandbox import MODULE
 from conformance.worker.values import is_node
 
 MOST_ITEMS = 100  # of one list or mapping that are looked at

@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 import torch
 
 from conformance.worker.checks import check
-from conformance.worker.code import MODULE, Namespace, compile_step, compile_text, words_in
-from conformance.worker.names import offer
+from conformance.worker.isolation import GlobalState
+from conformance.worker.namespace import offer
 from conformance.worker.reference import References
-from conformance.worker.state import World
+from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text, words_in
 from conformance.worker.values import one_line, plain
 
 MESSAGE = 2000  # how many characters of an error's message are kept
@@ -37,17 +37,17 @@ NOT_BUILT = re.compile(
 class Runner:
     """Runs cases on one device; what a case needs from run to run is made once."""
 
-    def __init__(self, device: str, world: World) -> None:
+    def __init__(self, device: str, global_state: GlobalState) -> None:
         device = "cpu" if device.startswith("cpu:") else device  # there is one, and torch takes cpu:0 for another
         self.device = device
-        self.world = world
+        self.global_state = global_state
         self.generator = torch.Generator()
         self.offered = offer(device, self.generator)
         # What an expectation works out, it works out on the CPU, whatever the target.
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
-        self.settle = settler(device)
+        self.synchronize = synchronizer(device)
         self.classes = shared_classes(self.offered)
-        world.attributes.update((cls, frozenset(vars(cls))) for cls in self.classes.values())
+        global_state.attributes.update((cls, frozenset(vars(cls))) for cls in self.classes.values())
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
         """Run `program` (`file`, `dtype`, `steps`) and return its outcome: `status` and what goes with it.
@@ -56,16 +56,16 @@ class Runner:
         """
         begin = time.perf_counter()
         run = CaseRun(self, program)
-        self.world.begin(self.device, run.dtype, self.generator)
+        self.global_state.begin(self.device, run.dtype, self.generator)
         try:
             with warnings.catch_warnings(record=True) as run.warned:
                 warnings.simplefilter("always")
                 outcome = run.all_steps() if go is None else go(run)
         finally:
             run.names.clear()
-            self.world.restore_classes(self.classes_named(run.steps))
+            self.global_state.restore_classes(self.classes_named(run.steps))
             del run
-            self.world.restore()
+            self.global_state.restore()
         outcome["seconds"] = round(time.perf_counter() - begin, 6)
         return outcome
 
@@ -80,7 +80,7 @@ class Runner:
         return [self.classes[name] for name in self.classes.keys() & words]
 
 
-def settler(device: str) -> Callable[[], Any]:
+def synchronizer(device: str) -> Callable[[], Any]:
     """Return a function that comes back once autograd's threads have let go of all that was done before.
 
     On a device a thread of the engine's own goes backward, and still holds the graph when the result is already
@@ -95,11 +95,11 @@ def settler(device: str) -> Callable[[], Any]:
     except Exception:
         return lambda: None
 
-    def settle() -> None:
+    def synchronize() -> None:
         with contextlib.suppress(Exception):
             torch.autograd.grad(root, leaf, weight, retain_graph=True)
 
-    return settle
+    return synchronize
 
 
 def shared_classes(offered: Dict[str, Any]) -> Dict[str, type]:
@@ -117,7 +117,7 @@ class CaseRun:
         self.dtype_name: str = program["dtype"]
         self.dtype: torch.dtype = getattr(torch, self.dtype_name)
         self.references = runner.references
-        self.settle = runner.settle
+        self.synchronize = runner.synchronize
         self.file: str = program["file"]
         self.steps: List[Dict[str, Any]] = program["steps"]
         self.log: List[Any] = []
@@ -178,7 +178,7 @@ class CaseRun:
 
     def expectations(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:
         failures = []
-        self.settle()
+        self.synchronize()
         for entry in step["expect"]:
             self.line = entry["line"]
             try:

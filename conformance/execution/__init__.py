@@ -1,0 +1,1 @@
+"""Runs cases in worker processes, and gathers what they answer."""

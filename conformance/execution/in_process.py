@@ -1,0 +1,45 @@
+"""Runs programs in this very process, so that a debugger can step into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from conformance.model.build import Build
+
+
+class InProcess:
+    """Runs each program here and now, so that a debugger can step into it."""
+
+    def __init__(self, modules: Sequence[str], devices: Sequence[str]) -> None:
+        # Only here, since this imports torch.
+        from conformance.worker import build  # noqa: PLC0415
+        from conformance.worker.engine import Engine  # noqa: PLC0415
+
+        build.import_modules(list(modules))
+        self.engine = Engine()
+        self.build = msgspec.convert(build.describe(list(devices)), Build)
+        self.programs: dict[int, dict[str, Any]] = {}
+
+    def handshake(self) -> Build:
+        return self.build
+
+    def request(self, number: int, program: dict[str, Any]) -> None:
+        self.programs[number] = program
+
+    def is_queued(self, number: int) -> bool:
+        return number in self.programs
+
+    def outcome(self, number: int) -> dict[str, Any]:
+        answer = self.engine.run({"n": number, **self.programs.pop(number)})
+        del answer["n"]
+        answer.pop("spent", None)  # there is no other process to go on in
+        return answer
+
+    def answer(self, number: int, seconds: float) -> dict[str, Any] | None:
+        return self.outcome(number) if seconds > 0 else None
+
+    def close(self) -> None:
+        self.programs.clear()

@@ -1,0 +1,67 @@
+"""Programs: a case as one torch runs it, every alternative chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.language import versions, vocabulary
+from conformance.model.build import Target
+from conformance.model.case import Case
+
+
+def why_unsupported(case: Case, target: Target, torch: str) -> str:
+    """Return why `case` can't be run on `target` with `torch`, or an empty string when it can."""
+    if case.torch is not None and not versions.holds(case.torch, torch):
+        return f"needs torch {case.torch}"
+    if case.devices and target.device.partition(":")[0] not in case.devices:
+        return f"needs a device of {', '.join(case.devices)}"
+    if case.dtypes and target.dtype not in case.dtypes:
+        return f"needs a dtype of {', '.join(case.dtypes)}"
+    for step in case.steps:
+        if "needs" in step and ("torch" not in step or versions.holds(step["torch"], torch)):
+            for name in step["needs"]:
+                condition = f">={vocabulary.since(name)}"
+                if not versions.holds(condition, torch):
+                    return f"needs torch {condition} for {name}"
+    return ""
+
+
+def program_of(case: Case, target: Target, torch: str) -> dict[str, Any]:
+    """Return the request that runs `case` on `target` with `torch`, as the worker takes it."""
+    steps = [
+        {"number": number, **chosen(step, torch)}
+        for number, step in enumerate(case.steps)
+        if "torch" not in step or versions.holds(step["torch"], torch)
+    ]
+    return {"device": target.device, "dtype": target.dtype, "file": case.file, "steps": steps}
+
+
+def chosen(step: dict[str, Any], torch: str) -> dict[str, Any]:
+    """Return `step` with the alternatives that hold for `torch`."""
+    if "expect" in step:
+        entries = [
+            {**entry, "checks": [[name, choose(value, torch), line] for name, value, line in entry["checks"]]}
+            for entry in step["expect"]
+        ]
+        return {"line": step["line"], "expect": entries}
+    result: dict[str, Any] = {"line": step["line"], "do": step["do"]}
+    for key in ("raises", "warns"):
+        if key in step:
+            result[key] = next(
+                alternative
+                for alternative in step[key]
+                if alternative["torch"] is None or versions.holds(alternative["torch"], torch)
+            )
+    return result
+
+
+def choose(value: Any, torch: str) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "torch" in value:
+        return next(
+            choose(inner, torch) for condition, inner in value["torch"].items() if versions.holds(condition, torch)
+        )
+    if "checks" in value:
+        return {"checks": [[name, choose(inner, torch), line] for name, inner, line in value["checks"]]}
+    return value

@@ -1,0 +1,1 @@
+"""The case language: from the text of case files to cases that can run."""

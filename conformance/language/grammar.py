@@ -1,0 +1,386 @@
+"""The language of steps and expressions: a small subset of Python, checked before anything runs.
+
+    statement   = target "=" expression | target op"=" expression | expression | "del" targets
+                | "with" items ":" block | "for" target "in" expression ":" block | "if" … ":" block
+                | "def" … ":" block | "class" name "(" bases ")" ":" block | "pass"
+    in a def    = … | "return" | "yield" | "raise" | "try" … | "nonlocal" names | "global" names
+    expression  = Python's, without "await" and bytes
+    name        = a name that the case has bound, or one of the vocabulary
+    attribute   = one of the vocabulary, or one that the case itself defines
+
+There is no import, no `while`, no `assert`, and no name or attribute that begins with `_` save the
+few that the vocabulary lists. A step that passes can reach only what the vocabulary holds.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from conformance.language import vocabulary
+from conformance.language.errors import did_you_mean
+
+MAX_LENGTH = 10_000
+MAX_DEPTH = 60
+PYTHON = (3, 8)  # the oldest Python that a worker may have
+
+STATEMENTS = (
+    ast.Assign, ast.AugAssign, ast.Expr, ast.Delete, ast.With, ast.For, ast.If, ast.FunctionDef, ast.ClassDef,
+    ast.Pass, ast.Return, ast.Raise, ast.Try, ast.Nonlocal, ast.Global, ast.Break, ast.Continue,
+)  # fmt: skip
+EXPRESSIONS = (
+    ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.Subscript, ast.Slice, ast.Starred, ast.BinOp, ast.UnaryOp,
+    ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Lambda, ast.ListComp, ast.SetComp,
+    ast.DictComp, ast.GeneratorExp, ast.JoinedStr, ast.FormattedValue, ast.NamedExpr, ast.Yield, ast.YieldFrom,
+)  # fmt: skip
+PARTS = (
+    ast.Module, ast.Expression, ast.arguments, ast.arg, ast.keyword, ast.alias, ast.withitem, ast.comprehension,
+    ast.ExceptHandler, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
+)  # fmt: skip
+ALLOWED = frozenset(
+    cls for kind in (*STATEMENTS, *EXPRESSIONS, *PARTS) for cls in (kind, *kind.__subclasses__())
+)  # fmt: skip
+ONLY_IN_DEF = (ast.Return, ast.Raise, ast.Try, ast.Nonlocal, ast.Global, ast.Yield, ast.YieldFrom)
+WORDS = {
+    ast.Import: "import", ast.ImportFrom: "import", ast.While: "while", ast.Assert: "assert", ast.Try: "try",
+    ast.Raise: "raise", ast.Return: "return", ast.Nonlocal: "nonlocal", ast.Global: "global", ast.Yield: "yield",
+    ast.YieldFrom: "yield from", ast.AsyncFunctionDef: "async def", ast.Await: "await",
+    ast.AnnAssign: "a type on a name",
+}  # fmt: skip
+HINTS = {
+    ast.Import: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",
+    ast.ImportFrom: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",
+    ast.While: "use for over a list or range()",
+    ast.Assert: "say it in an expect step",
+    ast.Try: "use a do step with raises",
+    ast.Raise: "it can stand in a def",
+}
+REGISTER = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that a step may not say; `line` and `column` count from 1 inside the step's text."""
+
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Names:
+    """What a case has named so far, as far as reading it can tell."""
+
+    bound: set[str] = field(default_factory=set)  # variables that are set by now
+    anywhere: set[str] = field(default_factory=set)  # variables that are set anywhere in the case: for bodies of defs
+    attributes: set[str] = field(default_factory=set)  # attributes that the case itself defines
+
+
+@dataclass(slots=True, kw_only=True)
+class Parsed:
+    """The text of a step or expression, its syntax tree (None when it has none) and what is wrong with it."""
+
+    text: str
+    tree: ast.Module | ast.Expression | None = None
+    bound: set[str] = field(default_factory=set)  # the names that it sets in the case's own scope, and keeps
+    deleted: set[str] = field(default_factory=set)  # those that it takes away
+    attributes: set[str] = field(default_factory=set)  # the attributes that it gives to objects
+    findings: list[Finding] = field(default_factory=list)
+    needs: set[str] = field(default_factory=set)  # names of the vocabulary that not every torch has
+
+
+def parse(text: str, mode: str = "exec") -> Parsed:
+    """Parse a step (`exec`) or an expression (`eval`); syntax that the language doesn't have becomes findings."""
+    found = parsed_once(text, mode)
+    return replace(
+        found, bound=set(found.bound), deleted=set(found.deleted), attributes=set(found.attributes),
+        findings=list(found.findings), needs=set(found.needs),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)  # what is written out from an equivalence says the same again and again
+def parsed_once(text: str, mode: str) -> Parsed:
+    parsed = Parsed(text=text)
+
+    def found(message: str, hint: str = "", line: int = 1, column: int = 1) -> Parsed:
+        parsed.findings.append(Finding(line=line, column=column, message=message, hint=hint))
+        return parsed
+
+    if len(text) > MAX_LENGTH:
+        return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python thinks of the style of a step
+            tree: ast.AST = ast.parse(text if mode == "exec" else text.strip(), mode=mode, feature_version=PYTHON)
+            depth = survey(tree, parsed)
+            if depth <= MAX_DEPTH:
+                compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]
+    except SyntaxError as error:
+        what = "statements" if mode == "exec" else "an expression"
+        reason = "syntax that Python 3.8 does not have" if "only supported in Python" in error.msg else error.msg
+        lead = margin(text) if mode == "eval" and (error.lineno or 1) == 1 else 0
+        return found(f"expected {what}, got {reason}", "", error.lineno or 1, (error.offset or 1) + lead)
+    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
+        return found(f"can't be read as Python: {error or 'nested too deeply'}")
+    if depth > MAX_DEPTH:
+        return found(f"nested {depth} deep, expected at most {MAX_DEPTH}", "split it into steps")
+    assert isinstance(tree, (ast.Module, ast.Expression))
+    parsed.tree = tree
+    if mode == "exec" and isinstance(tree, ast.Module) and not tree.body:
+        found("expected statements, got a comment")
+    return parsed
+
+
+def margin(text: str) -> int:
+    """Return by how much an expression is indented; Python is given it without."""
+    return len(text) - len(text.lstrip(" "))
+
+
+def children(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes directly below `node`: `ast.iter_child_nodes` in half the time."""
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            for item in value:
+                if isinstance(item, ast.AST):
+                    yield item
+        elif isinstance(value, ast.AST):
+            yield value
+
+
+def survey(tree: ast.AST, parsed: Parsed) -> int:
+    """Note what `tree` binds and defines, and return how deep it is nested."""
+    deepest = 0
+    waiting = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        kind = type(node)
+        if kind is ast.Attribute:
+            if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
+                parsed.attributes.add(node.attr)  # type: ignore[attr-defined]
+        elif kind is ast.ClassDef:
+            parsed.attributes |= names_bound(node)
+        elif kind is ast.Call:
+            parsed.attributes |= registered(node)
+        elif kind is ast.Global:
+            parsed.bound.update(node.names)  # type: ignore[attr-defined]
+        waiting += [(child, depth + 1) for child in children(node)]
+    if deepest <= MAX_DEPTH:
+        for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
+            bound = names_bound(statement, itself=True)
+            deleted = names_deleted(statement) if "del" in parsed.text else set()
+            parsed.bound = (parsed.bound | bound) - deleted
+            parsed.deleted = (parsed.deleted | deleted) - bound
+    return deepest
+
+
+def registered(node: ast.AST) -> set[str]:
+    """Return the attribute that a call such as `self.register_buffer("scale", …)` makes."""
+    assert isinstance(node, ast.Call)
+    if not isinstance(node.func, ast.Attribute) or node.func.attr not in REGISTER or not node.args:
+        return set()
+    first = node.args[0]
+    return {first.value} if isinstance(first, ast.Constant) and isinstance(first.value, str) else set()
+
+
+def names_bound(tree: ast.AST, itself: bool = False) -> set[str]:
+    """Return the names that running what is in `tree` binds in its own scope, not in the defs and classes there.
+
+    With `itself`, `tree` is a statement that is run, and may be a def or a class.
+    """
+    bound: set[str] = set()
+    waiting = [tree] if itself else list(children(tree))
+    while waiting:
+        node = waiting.pop()
+        kind = type(node)
+        if kind is ast.Name:
+            if isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
+                bound.add(node.id)  # type: ignore[attr-defined]
+        elif kind is ast.FunctionDef or kind is ast.ClassDef:
+            bound.add(node.name)  # type: ignore[attr-defined]
+        elif kind in COMPREHENSIONS:
+            waiting += [inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
+        elif kind is not ast.Lambda:
+            if kind is ast.ExceptHandler and node.name:  # type: ignore[attr-defined]
+                bound.add(node.name)  # type: ignore[attr-defined]
+            waiting += children(node)
+    return bound
+
+
+def names_deleted(statement: ast.AST) -> set[str]:
+    """Return the names that a statement takes away, on any of its branches."""
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
+
+
+def check(parsed: Parsed, names: Names) -> None:
+    """Add to `parsed.findings` each name, attribute and construct that isn't part of the language."""
+    if parsed.tree is None:
+        return
+    checker = Checker(parsed, names)
+    scope = names.bound | names_bound(parsed.tree)
+    for node in children(parsed.tree):
+        checker.visit(node, [scope], in_def=False)
+    parsed.findings.sort(key=lambda finding: (finding.line, finding.column))
+
+
+class Checker:
+    """Walks one tree, knowing which names each scope holds."""
+
+    def __init__(self, parsed: Parsed, names: Names) -> None:
+        self.parsed = parsed
+        self.names = names
+
+    def found(self, node: ast.AST, message: str, hint: str = "") -> None:
+        line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        if isinstance(node, ast.Attribute):  # the attribute itself, not what it is taken of
+            line, offset = node.end_lineno or line, (node.end_col_offset or 0) - len(node.attr.encode())
+        shift = margin(self.parsed.text) if line == 1 and isinstance(self.parsed.tree, ast.Expression) else 0
+        text = self.parsed.text.strip() if isinstance(self.parsed.tree, ast.Expression) else self.parsed.text
+        before = text.split("\n")[line - 1].encode()[:offset]  # Python counts bytes
+        column = len(before.decode("utf-8", "replace")) + 1 + shift
+        self.parsed.findings.append(Finding(line=line, column=column, message=message, hint=hint))
+
+    def visit(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
+        kind = type(node)
+        if kind not in ALLOWED or (kind in ONLY_IN_DEF and not in_def):
+            self.found(node, f"{WORDS.get(kind, kind.__name__)} is not part of the language here", HINTS.get(kind, ""))
+            return
+        if kind is ast.NamedExpr and isinstance(self.parsed.tree, ast.Expression):
+            self.found(node, ":= is not part of an expectation", "set the name in a step of its own")
+        if kind is ast.Name:
+            self.name(node, scopes, in_def)
+            return
+        if kind is ast.Attribute:
+            self.attribute(node, scopes)
+        elif kind is ast.Constant:
+            if isinstance(node.value, bytes):  # type: ignore[attr-defined]
+                self.found(node, "bytes are not part of the language", "use text")
+        elif kind is ast.FunctionDef or kind is ast.Lambda:
+            self.function(node, scopes)
+            return
+        elif kind is ast.ClassDef:
+            self.class_(node, scopes, in_def)
+            return
+        elif kind in COMPREHENSIONS:
+            scopes = [
+                *scopes,
+                {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)},
+            ]
+        elif kind is ast.ExceptHandler:
+            self.own_name(node, node.name)  # type: ignore[attr-defined]
+        for child in children(node):
+            self.visit(child, scopes, in_def)
+
+    def own_name(self, node: ast.AST, name: str | None) -> None:
+        if name and name.startswith("_") and name != "_":
+            self.found(node, f"{name!r} begins with _", "choose a name that doesn't")
+        elif name in vocabulary.RESERVED:
+            self.found(node, f"{name!r} belongs to the vocabulary", "choose another name")
+
+    def name(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
+        assert isinstance(node, ast.Name)
+        name = node.id
+        if not isinstance(node.ctx, ast.Load):
+            self.own_name(node, name)
+        elif any(name in scope for scope in scopes) or (in_def and name in self.names.anywhere):
+            if name.startswith("_") and name != "_":
+                self.own_name(node, name)
+        elif name in vocabulary.NAMES:
+            self.need(vocabulary.NAMES[name], name)
+        elif name in self.names.anywhere:
+            self.found(node, f"{name!r} isn't set at this step")
+        else:
+            known = {known for scope in scopes for known in scope} | vocabulary.NAMES.keys()
+            self.found(node, f"unknown name {name!r}", vocabulary.why_not(name) or did_you_mean(name, known))
+
+    def need(self, since: str, name: str) -> None:
+        if since != vocabulary.OLDEST:
+            self.parsed.needs.add(name)
+
+    def attribute(self, node: ast.AST, scopes: list[set[str]]) -> None:
+        assert isinstance(node, ast.Attribute)
+        name = node.attr
+        namespace = self.namespace(node.value, scopes)
+        if namespace is not None:
+            if not isinstance(node.ctx, ast.Load):
+                self.found(node, f"{ast.unparse(node)} belongs to the vocabulary and can't be set")
+            elif name in vocabulary.NAMESPACES[namespace]:
+                self.need(vocabulary.NAMESPACES[namespace][name], f"{namespace}.{name}")
+            elif f"{namespace}.{name}" not in vocabulary.NAMESPACES and vocabulary.inner(namespace, name) is None:
+                known = vocabulary.NAMESPACES[namespace]
+                hint = vocabulary.why_not(name) or did_you_mean(name, known)
+                self.found(node, f"unknown name {ast.unparse(node)!r}", hint)
+        elif name in vocabulary.ATTRIBUTES:
+            if name not in self.names.attributes:
+                self.need(vocabulary.ATTRIBUTES[name], name)
+        elif name.startswith("_") and not vocabulary.is_saved_tensor(name):
+            is_super = isinstance(node.value, ast.Call) and ast.unparse(node.value) == "super()"
+            if not (is_super and name in vocabulary.DUNDERS):
+                self.found(node, f"the attribute {name!r} begins with _")
+        elif isinstance(node.value, ast.Name) and self.is_unknown(node.value.id, scopes):
+            pass  # the name before it is the mistake
+        elif name not in self.names.attributes and not vocabulary.is_saved_tensor(name):
+            attributes = self.names.attributes | vocabulary.ATTRIBUTES.keys()
+            self.found(node, f"unknown attribute {name!r}", did_you_mean(name, attributes))
+
+    def is_unknown(self, name: str, scopes: list[set[str]]) -> bool:
+        return not any(name in known for known in (*scopes, self.names.anywhere, vocabulary.NAMES))
+
+    def namespace(self, node: ast.AST, scopes: list[set[str]]) -> str | None:
+        """Return the path of the namespace that `node` names (`nn.functional`), or None."""
+        if isinstance(node, ast.Name):
+            hidden = any(node.id in scope for scope in scopes)
+            return None if hidden else vocabulary.ROOTS.get(node.id)
+        if isinstance(node, ast.Attribute):
+            outer = self.namespace(node.value, scopes)
+            return vocabulary.inner(outer, node.attr) if outer is not None else None
+        return None
+
+    def function(self, node: ast.AST, scopes: list[set[str]]) -> None:
+        assert isinstance(node, (ast.FunctionDef, ast.Lambda))
+        arguments = node.args
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        parameters += [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+        for argument in parameters:
+            self.own_name(argument, argument.arg)
+            if argument.annotation is not None:
+                self.found(argument, "a type on a parameter is not part of the language", "remove it")
+        for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
+            self.visit(default, scopes, in_def=False)
+        body: Iterable[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
+        inside = {argument.arg for argument in parameters} | names_bound(node)
+        if isinstance(node, ast.FunctionDef):
+            if not (node.name in vocabulary.DUNDERS and node.name in self.names.attributes):
+                self.own_name(node, node.name)
+            for decorator in node.decorator_list:
+                self.visit(decorator, scopes, in_def=False)
+            if node.returns is not None:
+                self.found(node.returns, "a type of what is returned is not part of the language", "remove it")
+            for statement in ast.walk(node):
+                if isinstance(statement, (ast.Nonlocal, ast.Global)):
+                    for name in statement.names:
+                        self.own_name(statement, name)
+        for child in body:
+            self.visit(child, [*scopes, inside], in_def=True)
+
+    def class_(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
+        assert isinstance(node, ast.ClassDef)
+        self.own_name(node, node.name)
+        for keyword in node.keywords:
+            self.found(keyword, f"{keyword.arg}= is not part of the language here")
+        for base in node.bases:
+            self.visit(base, scopes, in_def)
+            last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+            if last not in vocabulary.BASES and last not in self.names.anywhere:
+                hint = "it can from Function, Module, Tensor and a few others"
+                self.found(base, f"a class can't be made from {ast.unparse(base)!r}", hint)
+        for decorator in node.decorator_list:
+            self.visit(decorator, scopes, in_def)
+        for child in node.body:
+            self.visit(child, [*scopes, names_bound(node)], in_def)

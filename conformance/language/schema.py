@@ -1,0 +1,227 @@
+"""Holds a document against a JSON Schema and words each difference for the person who wrote it.
+
+The schemas are the published ones (`case.schema.json`, `rules.schema.json`), so that an editor and the
+loader never disagree. Of JSON Schema it knows the keywords that those use; a test compares its
+verdicts with the `jsonschema` library's. `anyOf` is chosen by type and by required key, so that a
+mistake is reported against the branch that was meant.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+from conformance.language.errors import Problem, did_you_mean, shown
+from conformance.language.yaml import Node
+
+Reporter = Callable[[Node | tuple[int, int], str, str, str], None]  # place, path, message, hint
+Check = Callable[[Node, str, Reporter], None]
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,), "array": (list,), "string": (str,), "integer": (int,),
+    "number": (int, float), "boolean": (bool,), "null": (type(None),),
+}  # fmt: skip
+NAMES = {
+    "object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",
+    "number": "a number", "boolean": "true or false", "null": "null",
+}  # fmt: skip
+
+
+def load_schema(name: str) -> dict[str, Any]:
+    """Return a schema that is shipped with the package, for example `case.schema.json`."""
+    schema: dict[str, Any] = json.loads((files("conformance") / name).read_text(encoding="utf-8"))
+    return schema
+
+
+def problems_of(root: Node, schema: dict[str, Any], file: str) -> list[Problem]:
+    """Return every difference between `root` and `schema`, in no particular order."""
+    problems: list[Problem] = []
+
+    def report(place: Node | tuple[int, int], path: str, message: str, hint: str) -> None:
+        line, column = place if isinstance(place, tuple) else (place.line, place.column)
+        problems.append(Problem(file=file, line=line, column=column, path=path, message=message, hint=hint))
+
+    compiled(schema)(root, "", report)
+    return problems
+
+
+def compiled(schema: dict[str, Any]) -> Check:
+    """Return a function that reports what is wrong with a node, its path and a way to report."""
+    checks: dict[int, Check] = {}  # by the identity of the part, since a schema may refer to itself
+
+    def build(part: dict[str, Any]) -> Check:
+        while "$ref" in part:
+            part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        if id(part) not in checks:
+            checks[id(part)] = later(checks, id(part))
+            checks[id(part)] = build_part(part)
+        return checks[id(part)]
+
+    def build_part(part: dict[str, Any]) -> Check:
+        if "anyOf" in part:
+            return any_of([(leaf, build(leaf)) for leaf in leaves(part)])
+        types = part.get("type", [])
+        types = [types] if isinstance(types, str) else types
+        steps: list[Check] = []
+        if "enum" in part:
+            steps.append(enum(part["enum"]))
+        if "pattern" in part or "minLength" in part:
+            steps.append(pattern(part))
+        if "minimum" in part:
+            steps.append(minimum(part["minimum"]))
+        if "items" in part or "minItems" in part:
+            steps.append(items(part, build(part["items"]) if "items" in part else None))
+        if "object" in types:
+            properties = {name: build(value) for name, value in part.get("properties", {}).items()}
+            other = part.get("additionalProperties", True)
+            steps.append(mapping(part, properties, build(other) if isinstance(other, dict) else None))
+        return typed(part, types, steps)
+
+    def leaves(part: dict[str, Any]) -> list[dict[str, Any]]:
+        while "$ref" in part:
+            part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        return [leaf for branch in part["anyOf"] for leaf in leaves(branch)] if "anyOf" in part else [part]
+
+    return build(schema)
+
+
+def later(checks: dict[int, Check], key: int) -> Check:
+    """Return a check that looks up what it does when it is first needed."""
+
+    def check(node: Node, path: str, report: Reporter) -> None:
+        checks[key](node, path, report)
+
+    return check
+
+
+def typed(part: dict[str, Any], types: list[str], steps: list[Check]) -> Check:
+    accepted = {cls for name in types for cls in TYPES[name]}
+    wanted = " or ".join(NAMES[name] for name in types)
+
+    def check(node: Node, path: str, report: Reporter) -> None:
+        whole = "integer" in types and type(node.value) is float and node.value.is_integer()
+        if accepted and type(node.value) not in accepted and not whole:
+            hint = "quote it" if "string" in types and type(node.value) in (int, float, bool) else ""
+            report(node, path, f"expected {part.get('title', wanted)}, got {shown(node.plain)}", hint)
+            return
+        for step in steps:
+            step(node, path, report)
+
+    return check
+
+
+def any_of(branches: list[tuple[dict[str, Any], Check]]) -> Check:
+    """Choose the branch that a value was meant for: by type, then among mappings by required key."""
+
+    def types_of(branch: dict[str, Any]) -> list[str]:
+        types: str | list[str] = branch.get("type", list(TYPES))
+        return [types] if isinstance(types, str) else types
+
+    mappings = [branch for branch, _ in branches if types_of(branch) == ["object"]]
+    names = [branch.get("title", "") for branch in mappings]
+    for branch, _ in branches:
+        if branch not in mappings:
+            names += [branch["title"]] if "title" in branch else [NAMES[name] for name in types_of(branch)]
+    wanted = " or ".join(dict.fromkeys(filter(None, reversed(names))))
+
+    choices = [
+        (frozenset(cls for name in types_of(branch) for cls in TYPES[name]), branch.get("required", ()), inner)
+        for branch, inner in branches
+    ]
+
+    def check(node: Node, path: str, report: Reporter) -> None:
+        kind = type(node.value)
+        for accepted, required, inner in choices:
+            if kind in accepted and (kind is not dict or all(key in node.value for key in required)):
+                inner(node, path, report)
+                return
+        keys = [key for branch in mappings for key in branch.get("required", ())]
+        near = [did_you_mean(key, keys) for key in node.value] if type(node.value) is dict else []
+        hint = next(filter(None, near), "")
+        if type(node.value) is dict and any(not key.isidentifier() for key in node.value):
+            hint = "quote text that holds ': '"
+        report(node, path, f"expected {wanted}, got {shown(node.plain)}", hint)
+
+    return check
+
+
+def enum(choices: list[Any]) -> Check:
+    words = ", ".join(map(str, choices))
+
+    def check(node: Node, path: str, report: Reporter) -> None:
+        if node.value not in choices:
+            hint = did_you_mean(node.value, map(str, choices)) if isinstance(node.value, str) else ""
+            report(node, path, f"expected one of {words}; got {shown(node.plain)}", hint)
+
+    return check
+
+
+def pattern(part: dict[str, Any]) -> Check:
+    expression = re.compile(re.sub(r"\$$", r"\\Z", part.get("pattern", "")))  # $ in a schema is the very end
+    wanted = part.get("title", "text that isn't empty")
+
+    def check(node: Node, path: str, report: Reporter) -> None:
+        if type(node.value) is str and not (node.value.strip() and expression.search(node.value)):
+            report(node, path, f"expected {wanted}, got {shown(node.value)}", "")
+
+    return check
+
+
+def minimum(least: int) -> Check:
+    def check(node: Node, path: str, report: Reporter) -> None:
+        if type(node.value) in (int, float) and not node.value >= least:
+            report(node, path, f"expected a number of at least {least}, got {shown(node.value)}", "")
+
+    return check
+
+
+def items(part: dict[str, Any], inner: Check | None) -> Check:
+    least = part.get("minItems", 0)
+
+    def check(node: Node, path: str, report: Reporter) -> None:
+        if type(node.value) is not list:
+            return
+        if len(node.value) < least:
+            report(node, path, f"expected a list of at least {least}, got {shown(node.plain)}", "")
+        if inner is not None:
+            for index, item in enumerate(node.value):
+                inner(item, f"{path}[{index}]", report)
+
+    return check
+
+
+def mapping(part: dict[str, Any], properties: dict[str, Check], other: Check | None) -> Check:
+    required = part.get("required", [])
+    closed = part.get("additionalProperties") is False
+    least = part.get("minProperties", 0)
+    either = [branch["required"][0] for branch in part.get("oneOf", ())]
+
+    def check(node: Node, path: str, report: Reporter) -> None:
+        value = node.value
+        if type(value) is not dict:
+            return
+        for name, inner in value.items():
+            below = f"{path}.{name}" if path else name
+            known = properties.get(name)
+            if known is not None:
+                known(inner, below, report)
+            elif closed:
+                hint = did_you_mean(name, properties) or "it takes " + ", ".join(properties)
+                report(node.keys[name], below, f"unknown key {shown(name)}", hint)
+            elif other is not None:
+                other(inner, below, report)
+        for name in required:
+            if name not in value:
+                report(node, path, f"the key {shown(name)} is missing", "")
+        there = [name for name in either if name in value]
+        if either and not there:
+            report(node, path, f"the key {' or '.join(map(shown, either))} is missing", "")
+        for name in there[1:]:
+            report(node.keys[name], f"{path}.{name}" if path else name, f"can't stand beside {shown(there[0])}", "")
+        if len(value) < least:
+            report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {shown(node.plain)}", "")
+
+    return check

@@ -1,0 +1,163 @@
+"""Checks cases with spellings, and the programs that these are tried on, where they stand in their file.
+
+What they are written out as is checked once more, like any case; by then every mistake that can be is reported at
+its own place.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from itertools import filterfalse
+from typing import Any
+
+from conformance.language import expansion as equivalence
+from conformance.language import grammar as language
+from conformance.language import vocabulary
+from conformance.language.errors import did_you_mean
+from conformance.language.steps import CaseReader
+from conformance.language.yaml import Node
+
+Program = Mapping[str, Any]
+
+PROVIDED = frozenset("f g inputs".split())  # what a program gives to spellings
+LASTING = frozenset("f g values".split())  # what it gives once, for all of them
+THEIR_KEYS = frozenset({"given", "expect", "programs"})
+FOUND = "found"  # where they leave the gradients
+DRAWN = re.compile(r"\b(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal)\b")
+
+
+def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Program]) -> None:
+    """Report what is wrong with the spellings of a case, or with what belongs to them in one that has none."""
+    case = node.value
+    if "spellings" not in case:
+        for key in THEIR_KEYS & case.keys():
+            reader.report(case[key], key, "belongs to a case with spellings")
+        return
+    tried = "expect" not in case and bool(programs)
+    if "expect" not in case and not programs:
+        reader.report(node, "spellings", "nothing is expected: this case can't fail", "add expect, or programs")
+    if "expect" in case and "programs" in case:
+        reader.report(case["programs"], "programs", "can't stand beside 'expect'")
+    named = node.find("programs").value if "programs" in case else ()
+    for index, name in enumerate(named if isinstance(named, list) else ()):
+        if isinstance(name.value, str) and programs and name.value not in programs:
+            message = f"unknown program {name.value!r}"
+            reader.report(name, f"programs[{index}]", message, did_you_mean(name.value, programs))
+    reader.names.bound |= PROVIDED if tried else frozenset()
+    if "given" in case and isinstance(case["given"].value, list):
+        reader.steps(case["given"])
+    after = [steps_of_spelling(reader, name, place, tried) for name, place in spellings_of(node)]
+    if tried:
+        check_names(reader, node, programs)
+    if "expect" in case and after and isinstance(case["expect"].value, dict):
+        reader.names.bound = set.intersection(*after)
+        if "log" in case["expect"].value:
+            message = "the log goes on from spelling to spelling"
+            reader.report(case["expect"].keys["log"], "expect.log", message, "expect what a name holds")
+        elif reader.broken.isdisjoint(case["expect"].lines()):
+            reader.expectation(Node({"expect": case["expect"]}, case["expect"].line, case["expect"].column))
+
+
+def check_names(reader: CaseReader, node: Node, programs: Mapping[str, Program]) -> None:
+    """Report names that spellings set although formulas, or the next spelling, look for a program's own there."""
+    bound = reader.names.anywhere
+    for name in sorted(bound & LASTING):
+        reader.report(node.value["spellings"], "spellings", f"{name!r} is set here, and belongs to the program")
+    chosen = () if reader.broken else equivalence.tried_on(node.plain, programs)
+    for program in filter(None, chosen):
+        for name in sorted(bound & program["inputs"].keys()):
+            message = f"{name!r} is set here, and is an input of the program {program['id']!r}"
+            reader.report(node.value["spellings"], "spellings", message, "choose another name")
+
+
+def spellings_of(node: Node) -> list[tuple[str, Node]]:
+    spellings = node.value["spellings"].value
+    return list(spellings.items()) if isinstance(spellings, dict) else []
+
+
+def steps_of_spelling(reader: CaseReader, name: str, steps: Node, tried: bool) -> set[str]:
+    """Check the steps of one spelling, and return the names that are bound after it."""
+    before = set(reader.names.bound)
+    if isinstance(steps.value, list):
+        reader.steps(steps)
+        if tried and FOUND not in reader.names.bound and reader.broken.isdisjoint(steps.lines()):
+            hint = "it is to hold the gradients of f(*inputs) for g"
+            reader.report(steps, f"spellings.{name}", f"doesn't set {FOUND!r}", hint)
+    after, reader.names.bound = reader.names.bound, before
+    return after
+
+
+def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, Program]:
+    """Return the programs of a file by id, and report what is wrong with them."""
+    listed = root.value.get("programs") if isinstance(root.value, dict) else None
+    programs: dict[str, Program] = {}
+    for node in listed.value if listed is not None and isinstance(listed.value, list) else ():
+        name = node.find("id").value
+        if not isinstance(node.value, dict) or not isinstance(name, str):
+            continue
+        if name in programs:
+            report(node.value["id"], "id", f"{name!r} stands twice")
+        elif broken.isdisjoint(node.lines()):
+            check_program(node, report)
+        programs[name] = node.plain
+    return programs
+
+
+def check_use(root: Node, programs: Mapping[str, Program], cases: Sequence[Node], report: Any) -> None:
+    """Report the programs that nothing is tried on."""
+    used: set[str] = set()
+    for node in cases:
+        if isinstance(node.value, dict) and "spellings" in node.value and "expect" not in node.value:
+            named = node.find("programs").plain if "programs" in node.value else list(programs)
+            used.update(name for name in named if isinstance(name, str)) if isinstance(named, list) else None
+    for node in root.value["programs"].value if programs else ():
+        name = node.find("id").value
+        if name in programs and name not in used:
+            report(node, "", f"no case is tried on the program {name!r}", "name it in a case with spellings")
+
+
+def check_program(node: Node, report: Any) -> None:
+    program, inputs = node.value, node.value["inputs"]
+    reader = CaseReader(report, {}, frozenset())
+    if "torch" in program:
+        reader.condition(program["torch"], "torch")
+    for name in filterfalse(is_free, inputs.value):
+        report(inputs.keys[name], f"inputs.{name}", "can't be the name of an input", "choose another name")
+    gradients = program["gradients"]
+    for name in inputs.value.keys() - gradients.value.keys():
+        report(gradients, "gradients", f"the key {name!r} is missing", "every input has a gradient")
+    for name in gradients.value.keys() - inputs.value.keys():
+        hint = did_you_mean(name, inputs.value)
+        report(gradients.keys[name], f"gradients.{name}", "isn't an input", hint)
+    for name, value in (*((f"inputs.{name}", value) for name, value in inputs.value.items()), ("g", program["g"])):
+        if isinstance(value.value, str):
+            reader.expression(value, name)
+            if DRAWN.search(value.value):
+                report(value, name, "would be drawn anew for each spelling", "write the numbers down")
+    reader.names.bound = set(filter(is_free, inputs.value))
+    check_result(program["result"], reader)
+    reader.names.bound |= {"g"}
+    for name, value in gradients.value.items():
+        if isinstance(value.value, str):
+            reader.expression(value, f"gradients.{name}")
+
+
+def is_free(name: str) -> bool:
+    """Whether an input can have this name."""
+    taken = name in {FOUND, *PROVIDED, *LASTING, *vocabulary.RESERVED} or keyword.iskeyword(name)
+    return name.isidentifier() and not taken and not name.startswith("_")
+
+
+def check_result(node: Node, reader: CaseReader) -> None:
+    """Check the body of the function that a program is, one line below its head and indented."""
+    if language.parse(node.value, mode="eval").tree is not None:
+        reader.expression(node, "result")
+        return
+    parsed = language.parse(equivalence.definition(sorted(reader.names.bound), node.value))
+    if parsed.tree is not None:
+        language.check(parsed, reader.names)
+    for finding in parsed.findings:
+        place = node.place_in(max(1, finding.line - 1), max(1, finding.column - equivalence.INDENT))
+        reader.report(place, "result", finding.message, finding.hint)

@@ -1,0 +1,112 @@
+"""The names that a case may use, and the first torch release that has each.
+
+The lists are in `vocabulary.json`: for each namespace (`torch`, `nn.functional`, …) and for the
+attributes of objects, the names by the release that brought them. A build older than that makes a case
+that uses the name *unsupported*; a newer one that lacks it is at fault. Read by the parent, which
+refuses other names at load, and by the worker, which offers no others: data only, on Python 3.8.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+OLDEST = "1.13"
+
+with open(os.path.join(os.path.dirname(__file__), "vocabulary.json"), encoding="utf-8") as _file:
+    _LISTS = json.load(_file)
+
+
+def _since(lists: dict[str, str]) -> dict[str, str]:
+    return {name: release for release, names in lists.items() for name in names.split()}
+
+
+NAMESPACES: dict[str, dict[str, str]] = {path: _since(lists) for path, lists in _LISTS["namespaces"].items()}
+ATTRIBUTES: dict[str, str] = {**_since(_LISTS["attributes"]), "_version": OLDEST, "_base": OLDEST}
+
+# The name under which a case finds each namespace without "torch." before it.
+ROOTS: dict[str, str] = {
+    **{path: path for path in NAMESPACES if "." not in path and path != "utils"},
+    "F": "nn.functional", "init": "nn.init", "parametrize": "nn.utils.parametrize",
+    "forward_ad": "autograd.forward_ad", "fwAD": "autograd.forward_ad", "graph": "autograd.graph",
+}  # fmt: skip
+
+# Namespaces that are modules of Python, not of torch.
+PYTHON_MODULES: frozenset[str] = frozenset("math copy gc weakref warnings functools types".split())
+
+# Names that stand alone although their namespace is another than torch.
+MEMBERS: dict[str, str] = {
+    "Module": "nn", "Parameter": "nn", "Function": "autograd", "Variable": "autograd",
+    "checkpoint": "utils.checkpoint", "deepcopy": "copy", "partial": "functools", "MappingProxyType": "types",
+    "once_differentiable": "autograd.function", "gradcheck": "autograd", "gradgradcheck": "autograd",
+}  # fmt: skip
+
+PYTHON: frozenset[str] = frozenset(
+    """None True False abs all any bool callable complex dict divmod enumerate filter float frozenset hasattr hash id
+    int isinstance issubclass iter len list map max min next object pow print range repr reversed round set slice
+    sorted staticmethod classmethod property str sum super tuple type zip""".split()
+)
+EXCEPTIONS: frozenset[str] = frozenset(
+    """Exception ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError
+    NotImplementedError OverflowError RecursionError RuntimeError StopIteration TypeError ValueError
+    ZeroDivisionError GeneratorExit Warning DeprecationWarning FutureWarning RuntimeWarning UserWarning""".split()
+)
+# Exceptions of torch that a case can expect, beside Python's.
+TORCH_EXCEPTIONS: frozenset[str] = frozenset(
+    "CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split()
+)
+# What the suite itself offers: the event log, the target, a round trip through pickle, threads, the compiler.
+SUITE: frozenset[str] = frozenset("log device dtype pickled in_thread in_threads compiled".split())
+
+NAMES: dict[str, str] = {
+    **{name: since for name, since in NAMESPACES["torch"].items() if name not in ("e", "seed", "set_rng_state")},
+    **{name: NAMESPACES[path][name] for name, path in MEMBERS.items()},
+    **dict.fromkeys([*ROOTS, *PYTHON, *EXCEPTIONS, *SUITE], OLDEST),
+    **{name: NAMESPACES[path].get(name, "2.0") for name, path in ROOTS.items() if path == "func"},
+    "compiled": "2.0",
+}
+RESERVED: frozenset[str] = frozenset("torch nn F optim autograd log tensor super".split())
+BASES: frozenset[str] = EXCEPTIONS | frozenset(
+    "object Module Sequential ModuleList ModuleDict Function InplaceFunction Tensor Parameter Optimizer".split()
+)
+DUNDERS: frozenset[str] = frozenset(
+    "__init__ __call__ __enter__ __exit__ __len__ __getitem__ __iter__ __torch_function__".split()
+)
+
+_ELSEWHERE = {
+    "np": "numpy is not part of the language; nan, inf and math are", "numpy": "x.numpy() is; the module isn't",
+    "getattr": "write the attribute", "setattr": "write the attribute", "exec": "case files are data",
+    "eval": "case files are data", "open": "case files are data", "compile": "case files are data",
+    "load": "case files are data", "save": "case files are data", "delattr": "write del",
+    "grad": "write autograd.grad", "pickle": "write pickled(x) for a round trip", "time": "cases don't know the time",
+    "threading": "write in_thread(f, …), or in_threads(f, g) for several at once",
+}  # fmt: skip
+
+
+def inner(namespace: str, name: str) -> str | None:
+    """Return the path of the namespace `name` inside `namespace`, or None."""
+    path = name if namespace == "torch" else f"{namespace}.{name}"
+    return path if path in NAMESPACES and (namespace != "torch" or name in TORCH_NAMESPACES) else None
+
+
+TORCH_NAMESPACES: frozenset[str] = frozenset(
+    "nn optim autograd func linalg fft special sparse masked nested utils".split()
+)
+
+
+def since(name: str) -> str:
+    """Return the first release that has `name`: a bare name, a namespace's (`func.vmap`) or an attribute."""
+    path, _, last = name.rpartition(".")
+    if path:
+        return NAMESPACES[path][last]
+    return NAMES[name] if name in NAMES else ATTRIBUTES[name]
+
+
+def is_saved_tensor(name: str) -> bool:
+    """Whether `name` is an attribute under which a node shows a tensor that it saved."""
+    return name.startswith(("_saved_", "_raw_saved_"))
+
+
+def why_not(name: str) -> str:
+    """Return a hint for a name that people expect and that the language doesn't have, or an empty string."""
+    return _ELSEWHERE.get(name, "")

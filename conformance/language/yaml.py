@@ -1,0 +1,260 @@
+"""Reads YAML into values that remember where they stand.
+
+The language is YAML 1.2's core schema, less what data has no use for: one document, text keys, each
+key once, no anchors, no aliases, no tags. `yes`, `on` and `1:30` are text; only `true` and `false`
+are booleans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from conformance.language.errors import CaseFileError, Problem, shown
+
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where PyYAML was built with it
+
+MAX_DEPTH = 40
+MAX_BYTES = 32 * 2**20
+INT = re.compile(r"[-+]?[0-9]+")
+FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+HINTS = {
+    "mapping values are not allowed": "quote text that holds ': '",
+    "did not find expected comment or line break": "quote text that begins with > or |",
+    "found character that cannot start any token": "quote text that begins with a sign such as @, ` or %",
+}
+WORDS: dict[str, Any] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+    ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
+    ".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".Inf": float("inf"), "-.Inf": float("-inf"),
+}  # fmt: skip
+
+
+class Node:
+    """A value of a document: a scalar, a list of nodes or a dict of nodes, with its place.
+
+    `line` and `column` count from 1. `keys` holds the place of each key of a mapping. `style` is how a
+    scalar was written: a quotation mark, `|`, nothing, or `>` for all text that YAML has joined from several
+    lines. `indent` is how far a literal block is indented.
+    """
+
+    __slots__ = ("column", "indent", "keys", "line", "style", "value")
+
+    def __init__(self, value: Any, line: int, column: int, style: str = "", indent: int = 0) -> None:
+        self.value = value
+        self.line = line
+        self.column = column
+        self.style = style
+        self.indent = indent
+        self.keys: dict[str, tuple[int, int]] = {}
+
+    @property
+    def plain(self) -> Any:
+        """The value without its places."""
+        if type(self.value) is dict:
+            return {key: node.plain for key, node in self.value.items()}
+        if type(self.value) is list:
+            return [node.plain for node in self.value]
+        return self.value
+
+    def lines(self) -> Iterator[int]:
+        """Yield the line of this node, of its keys and of all that it holds."""
+        yield self.line
+        yield from (line for line, _ in self.keys.values())
+        inner = self.value.values() if type(self.value) is dict else self.value if type(self.value) is list else ()
+        for node in inner:
+            yield from node.lines()
+
+    def place_in(self, line: int, column: int) -> tuple[int, int]:
+        """Return the place in the file of a place inside this node's text; both count from 1.
+
+        Where YAML has joined lines, that is the beginning of the text.
+        """
+        if self.style == "|":
+            return self.line + line, self.indent + column
+        if self.style == ">":
+            return self.line, self.column
+        return (self.line, self.column + len(self.style) + column - 1) if line == 1 else (self.line, self.column)
+
+    def find(self, *path: str | int) -> Node:
+        """Return the node at `path`, or the last one on the way to it that exists."""
+        node = self
+        for step in path:
+            try:
+                node = node.value[step]
+            except (KeyError, IndexError, TypeError):
+                break
+        return node
+
+
+def read_text(content: bytes, file: str) -> str:
+    """Return the text of a file that should be UTF-8."""
+    if len(content) > MAX_BYTES:
+        message = f"expected at most {MAX_BYTES} bytes, got {len(content)}"
+        raise CaseFileError([Problem(file=file, line=1, column=1, message=message, hint="split the file")])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        message = f"expected UTF-8 text, got the byte 0x{content[error.start]:02x}"
+        raise CaseFileError([Problem(file=file, line=line, column=column, message=message)]) from None
+
+
+def read_document(text: str, file: str) -> Node:
+    """Return the root of the document in `text`; raise CaseFileError with all problems that were found."""
+    problems: list[Problem] = []
+
+    def problem(mark: Any, message: str, hint: str = "") -> None:
+        problems.append(Problem(file=file, line=mark.line + 1, column=mark.column + 1, message=message, hint=hint))
+
+    half = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    if half is not None:
+        line, column = text.count("\n", 0, half) + 1, half - text.rfind("\n", 0, half)
+        message = f"expected text, got half of a surrogate pair, U+{ord(text[half]):04X}"
+        raise CaseFileError([Problem(file=file, line=line, column=column, message=message)])
+    root: Node | None = None
+    events = Events(text, problem)
+    try:
+        for event in yaml.parse(text, Loader=Loader):
+            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                problem(event.start_mark, "expected one document, got a second one", "remove the line ---")
+                break
+            root = events.take(event) or root
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        message = f"can't be read as YAML: {error.problem or error.context}"
+        hint = "a tab can't indent; use spaces" if mark and text[mark.index : mark.index + 1] == "\t" else ""
+        hint = hint or next((words for begin, words in HINTS.items() if begin in message), "")
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        lines = text.split("\n")
+        if line > len(lines) or (line > 1 and line == len(lines) and not lines[-1]):  # it found the end of the text
+            line = max(1, len(lines) - (not lines[-1]))
+            column = len(lines[line - 1]) + 1
+        problems.append(Problem(file=file, line=line, column=column, message=message, hint=hint))
+    except yaml.reader.ReaderError as error:
+        code = error.character if isinstance(error.character, int) else ord(error.character)
+        index = max(0, text.find(chr(code)))  # the parser's own position counts bytes
+        line = text.count("\n", 0, index) + 1
+        column = index - text.rfind("\n", 0, index)
+        message = f"can't be read as YAML: the character U+{code:04X} can't stand in it"
+        problems.append(Problem(file=file, line=line, column=column, message=message))
+    if root is None and not problems:
+        problems.append(Problem(file=file, line=1, column=1, message="expected a mapping, got an empty file"))
+    if problems:
+        raise CaseFileError(problems)
+    assert root is not None
+    return root
+
+
+class Events:
+    """Builds nodes from a stream of YAML events, without recursion."""
+
+    def __init__(self, text: str, problem: Any) -> None:
+        self.problem = problem
+        self.lines = text.split("\n")
+        self.open: list[tuple[Node, list[Node]]] = []  # each open collection with what it holds so far
+
+    def take(self, event: Any) -> Node | None:
+        """Take one event; return the root when it is complete."""
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            mark = event.start_mark
+            value = event.value
+            if event.tag is not None and not event.implicit[1]:
+                self.problem(mark, f"a tag ({event.tag}) is not part of the case language", "remove it")
+            elif event.implicit[0]:
+                value = self.scalar(value, mark)
+            elif not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+                self.problem(mark, "a lone surrogate is not text")
+            if event.anchor is not None:
+                self.anchor(event)
+            style = event.style or ""
+            if style != "|" and event.end_mark.line > mark.line:
+                style = ">"
+            indent = self.indent_below(mark.line) if style == "|" else 0
+            return self.add(Node(value, mark.line + 1, mark.column + 1, style, indent))
+        if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            mark = event.start_mark
+            if event.anchor is not None:
+                self.anchor(event)
+            if event.tag is not None:
+                self.problem(mark, f"a tag ({event.tag}) is not part of the case language", "remove it")
+            if len(self.open) == MAX_DEPTH:
+                message = f"more than {MAX_DEPTH} lists and mappings stand inside one another"
+                raise yaml.MarkedYAMLError(problem=message, problem_mark=mark)
+            empty: Any = {} if kind is yaml.MappingStartEvent else []
+            self.open.append((Node(empty, mark.line + 1, mark.column + 1), []))
+        elif kind is yaml.MappingEndEvent:
+            node, held = self.open.pop()
+            self.fill(node, iter(held))
+            return self.add(node)
+        elif kind is yaml.SequenceEndEvent:
+            node, held = self.open.pop()
+            node.value = held
+            return self.add(node)
+        elif kind is yaml.AliasEvent:
+            self.anchor(event)
+            self.add(Node(None, event.start_mark.line + 1, event.start_mark.column + 1))
+        return None
+
+    def indent_below(self, line: int) -> int:
+        """Return how far the first line of text below `line` (from 0) is indented."""
+        first = next((text for text in self.lines[line + 1 :] if text.strip()), "")
+        return len(first) - len(first.lstrip(" "))
+
+    def anchor(self, event: Any) -> None:
+        sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
+        self.problem(
+            event.start_mark, f"{sign}{event.anchor} is not part of the case language",
+            "quote text that begins with & or *; repeat a value where it is needed twice",
+        )  # fmt: skip
+
+    def add(self, node: Node) -> Node | None:
+        if not self.open:
+            return node
+        self.open[-1][1].append(node)
+        return None
+
+    def fill(self, node: Node, held: Iterator[Node]) -> None:
+        for key, value in zip(held, held, strict=True):
+            name = key.value
+            if type(name) in (int, float, bool, type(None)):
+                message = f"expected text as the key, got {shown(name)}"
+                self.problem(Mark(key), message, "quote it")
+            elif type(name) is not str:
+                self.problem(Mark(key), f"expected text as the key, got {shown(key.plain)}")
+            elif name in node.value:
+                first = node.keys[name]
+                self.problem(Mark(key), f"the key {shown(name)} stands twice", f"first in line {first[0]}")
+            else:
+                node.value[name] = value
+                node.keys[name] = (key.line, key.column)
+
+    def scalar(self, value: str, mark: Any) -> Any:
+        if value in WORDS:
+            return WORDS[value]
+        first = value[0]
+        if first in "+-.0123456789":
+            try:
+                if INT.fullmatch(value):
+                    return int(value)
+                if FLOAT.fullmatch(value):
+                    return float(value)
+            except ValueError:
+                self.problem(mark, f"a number of {len(value)} digits is too long")
+        return value
+
+
+class Mark:
+    """The place of a node in the form in which the parser gives places (from 0)."""
+
+    __slots__ = ("column", "line")
+
+    def __init__(self, node: Node) -> None:
+        self.line = node.line - 1
+        self.column = node.column - 1

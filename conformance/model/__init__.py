@@ -1,0 +1,1 @@
+"""The records that everything else speaks of: builds, cases, rules, outcomes, graphs, reports."""

@@ -1,0 +1,1 @@
+"""The suite as a plugin of pytest."""

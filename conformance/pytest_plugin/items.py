@@ -1,0 +1,127 @@
+"""Cases as pytest sees them: a file for each case file, an item for each case on each target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest._code.code import ReprFileLocation, TerminalRepr
+from _pytest._io import TerminalWriter
+
+from conformance.execution.workers import Refused
+from conformance.language.errors import CaseFileError
+from conformance.model.build import Target
+from conformance.model.case import Case
+from conformance.model.outcome import Outcome
+from conformance.pytest_plugin.session import ConformanceSession, command
+from conformance.render.failure import failure_text, line_in_file
+
+
+class CaseFailed(Exception):
+    """An item's outcome is red."""
+
+
+class CaseFile(pytest.File):
+    """A YAML file of cases."""
+
+    conformance: ConformanceSession
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, path: Path, conformance: ConformanceSession) -> CaseFile:
+        node: CaseFile = cls.from_parent(parent, path=path)
+        node.conformance = conformance
+        return node
+
+    def collect(self) -> Iterator[CaseItem]:
+        cases = self.conformance.cases(self.path)
+        if self.conformance.refused:
+            return  # the first file has said why, and nothing can be run
+        try:
+            self.conformance.known_issues(self.path.parent)
+            targets = list(self.conformance.targets())
+        except (CaseFileError, Refused):
+            self.conformance.refused = True
+            raise
+        for case in cases:
+            level = self.conformance.level_of(case, self.path)
+            for target in targets:
+                yield CaseItem.of(self, case, target, self.conformance.marks(case, target, level))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002 - as pytest calls it
+        """Return the problems of the file as they are; a traceback through the loader would tell nothing."""
+        if isinstance(excinfo.value, (CaseFileError, Refused)):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+
+class CaseItem(pytest.Item):
+    """A case on a target."""
+
+    case: Case
+    target: Target
+    conformance: ConformanceSession
+    outcome: Outcome | None = None
+    marks_given = 0
+    number = -1  # of its request to the worker, once the order of the run is known
+
+    @classmethod
+    def of(cls, parent: CaseFile, case: Case, target: Target, marks: Any) -> CaseItem:
+        # The id is given as text: pytest 9.2 takes brackets in a name for something else than those in an id.
+        name = f"{case.id}[{target}]"
+        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        item.case = case
+        item.target = target
+        item.conformance = parent.conformance
+        item.marks_given = len(marks)
+        item.own_markers.extend(marks)
+        item.keywords.update((mark.name, mark) for mark in marks)
+        return item
+
+    @property
+    def is_marked_by_others(self) -> bool:
+        """Whether somebody else's marker, such as skip or xfail, may have a say in how the item is run."""
+        return self.marks_given != sum(len(node.own_markers) for node in self.listchain())
+
+    @property
+    def entry(self) -> tuple[str, str, str]:
+        """The case, the target and the file of the item, by which other processes know it."""
+        return self.case.id, str(self.target), str(self.path)
+
+    def runtest(self) -> None:
+        observed = self.conformance.scheduler.run(self)
+        self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+        if outcome.status in ("unsupported", "not-run"):
+            pytest.skip(f"{outcome.status}: {outcome.reason}")
+        if outcome.status == "known" and outcome.issue is not None:
+            pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # goes on with --runxfail
+        if outcome.status != "pass":
+            raise CaseFailed(outcome.summary)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if not isinstance(excinfo.value, CaseFailed) or self.outcome is None:
+            return super().repr_failure(excinfo, style)
+        message = f"{self.outcome.status}: {self.outcome.summary}"
+        return FailureRepr(self, ReprFileLocation(self.case.file, line_in_file(self.case, self.outcome), message))
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
+        return self.path, self.case.line - 1, self.name
+
+
+class FailureRepr(TerminalRepr):
+    """The text below a failing item, made when somebody looks at it."""
+
+    def __init__(self, item: CaseItem, where: ReprFileLocation) -> None:
+        self.item = item
+        self.reprcrash = where
+
+    def toterminal(self, tw: TerminalWriter) -> None:
+        item = self.item
+        assert item.outcome is not None
+        known = item.conformance.known_issues(item.path.parent).about(item.case.id, item.target, item.conformance.build)
+        text = failure_text(item.case, item.target, item.outcome, item.conformance.rules_of(item.path), known)
+        for line in text.splitlines():
+            tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))
+        tw.line(f"\nrun it alone: {command(item.conformance.choices, item.nodeid)}")

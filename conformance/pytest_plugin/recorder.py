@@ -1,0 +1,141 @@
+"""Records a run: feeds each outcome to the report, and sums up at the end. Lives where pytest reports."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from conformance import __version__
+from conformance.model.build import Build
+from conformance.model.case import Case
+from conformance.model.graph import Graph
+from conformance.model.outcome import Outcome
+from conformance.model.report import (
+    FORMAT,
+    Header,
+    Pair,
+    PlanEntry,
+    Report,
+    Run,
+    SuiteVersion,
+    case_record,
+    cited_rules,
+    now,
+    set_digest,
+)
+from conformance.model.rule import Rule
+from conformance.render.script.script import Script
+from conformance.render.text import count_words
+from conformance.results.checkout import suite_commit
+from conformance.results.compact import filled
+from conformance.results.journal import Journal
+from conformance.results.merge import PLACES, without
+from conformance.results.store import ReportError, load_report, write_whole
+
+
+class Recorder:
+    """The report of one run while it grows."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.started = now()
+        given = config.option.report
+        self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
+        self.journal: Journal | None = None
+        self.read: Sequence[tuple[Case, Script | None]] = ()
+        self.topics: dict[str, str] = {}
+        self.why_not_run: dict[Pair, str] = {}
+        self.written: list[Path] = []
+        self.error = ""
+
+    def begin(
+        self, build: Build, read: Sequence[tuple[Case, Script | None]], rules: Mapping[str, Rule], plan: Sequence[Pair]
+    ) -> None:
+        """Open the report of a run that is about to begin; `read` holds its cases and their scripts."""
+        self.read = read
+        cases = [case for case, _ in read]
+        self.topics = {case.id: case.topic for case in cases}
+        given = [str(argument) for argument in self.config.invocation_params.args]
+        digest = set_digest((case.id, case.digest) for case in cases)
+        report = Report(
+            format=FORMAT,
+            header=Header(
+                suite=SuiteVersion(version=__version__, commit=suite_commit(), cases=digest),
+                run=Run(started=self.started, arguments=without(given, *PLACES)),
+                build=build,
+            ),
+            rules=cited_rules(rules, cases),
+            cases=tuple(case_record(case, rules) for case in cases),
+            plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
+            outcomes=(),
+        )
+        journal = Journal(self.directory, report)
+        try:
+            journal.begin()
+        except OSError as error:
+            self.error = f"no report: {error}"
+        else:
+            self.journal = journal
+
+    def add(self, outcome: Outcome) -> None:
+        """Record an outcome; a disk that takes no more ends the report, not the run."""
+        if self.journal is not None and not self.error:
+            try:
+                self.journal.add(outcome)
+            except OSError as error:
+                self.error = f"the report is incomplete: {error}"
+
+    def finish(self, exit_status: int, graphs: Mapping[str, Graph]) -> None:
+        """Write the report and the page; what was planned and did not run is in both, with the reason."""
+        if self.journal is None or self.error:
+            return
+        try:
+            report = self.journal.finish(self.why_not_run, "the run ended before it", exit_status, graphs)
+        except OSError as error:
+            self.error = f"no report: {error}"
+            return
+        self.written.append(self.journal.path)
+        try:
+            self.write_page(report)
+        except Exception as error:  # noqa: BLE001 - the outcomes are safe, and pytest has more to say than a traceback
+            self.error = f"no page: {type(error).__name__}: {error}"
+
+    def prepare(self) -> None:
+        """Load what writes the page, while the worker loads torch."""
+        from conformance.render.page.page import template  # noqa: PLC0415 - a session without cases does without
+
+        template()
+
+    def write_page(self, report: Report) -> None:
+        """Write the page of this run, with the published reports beside it."""
+        from conformance.render.page.page import page_of  # noqa: PLC0415 - see above
+
+        published: list[Report] = []
+        skipped: list[str] = []
+        places = (self.directory / "published", self.config.rootpath / "reports" / "published")
+        place = next(filter(Path.is_dir, places), None)
+        for path in sorted(place.glob("*.json")) if place is not None else ():
+            try:
+                published.append(load_report(path))
+            except ReportError as error:
+                skipped.append(str(error))
+        path = self.directory / "index.html"
+        write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, self.read, own=report))
+        self.written.append(path)
+
+    def table(self) -> list[str]:
+        """Return the outcomes by topic and target, as lines of a table."""
+        if self.journal is None:
+            return []
+        counts: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        targets = list(dict.fromkeys(target for _, target in self.journal.report.pairs))
+        for (case, target), outcome in self.journal.outcomes.items():
+            counts[self.topics[case]][target][outcome.status] += 1
+        rows = [["topic", *targets]]
+        for topic, by_target in sorted(counts.items()):
+            rows.append([topic, *(count_words(by_target[target]) or "-" for target in targets)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

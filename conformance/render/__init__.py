@@ -1,0 +1,1 @@
+"""Turns reports into what people read."""

@@ -1,0 +1,55 @@
+"""The badge of a report, as shields.io asks an endpoint for it: counts, never a percentage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from conformance.model.outcome import RED, STATUSES
+from conformance.model.report import Report
+from conformance.render.text import count_words
+from conformance.render.visible import line_of
+
+WORST_FIRST = sorted(STATUSES, key=lambda status: status not in RED)
+LABEL, MESSAGE = 60, 200  # characters; a badge is one line of an image
+
+
+def badge_of(report: Report, label: str | None = None) -> dict[str, Any]:
+    """Return the badge of `report`, ready for JSON."""
+    counts = report.counts()
+    statuses: Counter[str] = sum(counts.values(), Counter())
+    is_red = any(statuses[status] for status in RED)
+    shown = label if label is not None else f"autograd on torch {report.build.torch}"
+    return {
+        "schemaVersion": 1,
+        "label": line_of(shown, LABEL),
+        "message": line_of(message_of(report, counts), MESSAGE),
+        "color": color_of(report, statuses),
+        "isError": is_red,
+    }
+
+
+def message_of(report: Report, counts: dict[str, Counter[str]]) -> str:
+    if report.footer is None:
+        return "incomplete"
+    if not counts:
+        return "no cases"
+    words = [count_words(counted, WORST_FIRST) for counted in counts.values()]
+    if len(words) == 1:
+        return words[0]
+    return " · ".join(f"{name} {text}" for name, text in zip(short_names(list(counts)), words, strict=True))
+
+
+def short_names(targets: list[str]) -> list[str]:
+    """Return the devices of some targets, or the targets as they are where they differ in dtype, too."""
+    devices = [target.rpartition("-")[0] for target in targets]
+    dtypes = {target.rpartition("-")[2] for target in targets}
+    return devices if len(dtypes) == 1 and all(devices) else targets
+
+
+def color_of(report: Report, statuses: Counter[str]) -> str:
+    if any(statuses[status] for status in RED):
+        return "red"
+    if report.footer is None or not statuses["pass"]:
+        return "lightgrey"
+    return "yellow" if statuses["not-run"] else "brightgreen"

@@ -1,0 +1,106 @@
+"""Words the difference between two reports, for a terminal and in Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.model.report import Report
+from conformance.render.markdown import render
+from conformance.render.text import LONG, build_name, count_words, cut, outcome_line
+from conformance.render.visible import line_of
+from conformance.results.diff import FORMAT, KINDS, MEANINGS, Change, Difference, Differences, notes_of, record_of
+
+ORDER = (*KINDS, "unchanged")
+TOLD = ("regressed", "changed-failure", "newly-known", "fixed")  # kinds that say something of torch: rules are quoted
+LONGEST = 2000  # characters of a line; a report can name a thousand targets
+MENTIONED = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
+
+
+NOTHING = "no earlier report: there is nothing to compare with"
+GONE = "worse (gone): there was a report of this build, and there is none now"
+
+
+def texts_of(differences: Differences) -> str:
+    """Return the differences of several builds for a terminal, each under its name."""
+    told = dict.fromkeys(differences.gone, f"{GONE}\n")
+    for name, difference in differences.found.items():
+        told[name] = text_of(difference) if difference is not None else f"{NOTHING}\n"
+    return "\n".join(f"== {line_of(name, LONGEST)}\n{text}" for name, text in told.items())
+
+
+def markdowns_of(differences: Differences) -> str:
+    """Return the differences of several builds as Markdown: those that got worse in full, the others folded up."""
+    told = dict.fromkeys(differences.gone, GONE)
+    for name, difference in differences.found.items():
+        told[name] = markdown_of(difference) if difference is not None else NOTHING
+    count = f"{len(differences.worse)} of {len(told)} builds got worse"
+    verdict = count if differences.worse else f"nothing got worse on {len(told)} builds"
+    return render("differences.md", {"verdict": verdict, "worse": differences.worse, "told": told})
+
+
+def records_of(differences: Differences) -> dict[str, Any]:
+    """Return the differences of several builds as JSON holds them."""
+    records = {name: None if each is None else record_of(each) for name, each in differences.found.items()}
+    return {"format": FORMAT, "gates": bool(differences.worse), "gone": list(differences.gone), "builds": records}
+
+
+def text_of(difference: Difference) -> str:
+    """Return the difference for a terminal: the builds, what to beware of, counts, then each change."""
+    counts = dict[str, int](difference.counts.items(), unchanged=difference.unchanged)
+    lines = [f"old: {side(difference.old)}", f"new: {side(difference.new)}"]
+    lines += [f"warning: {note}" for note in notes_of(difference)]
+    lines += ["", f"{verdict(difference)}: {count_words(counts, ORDER) or 'no cases'}"]
+    for kind, changes in difference.by_kind.items():
+        lines += ["", f"{kind.replace('-', ' ')}: {MEANINGS[kind]}"]
+        for change in changes:
+            told = shown(difference, change)
+            cites = f"  ({told['cites']})" if told["cites"] else ""
+            lines += [f"  {told['case']} [{told['target']}]  {told['statuses']}  {told['place']}{cites}"]
+            lines += [f"      {when}: {text}" for when, text in told["accounts"]]
+            lines += [f"      rule {rule['id']} ({rule['level']}): {rule['text']}" for rule in told["rules"]]
+    return "".join(f"{line_of(line, LONGEST)}\n" for line in lines)
+
+
+def markdown_of(difference: Difference) -> str:
+    """Return the difference as Markdown, for a comment or a job's page."""
+    groups = {kind: [shown(difference, change) for change in changes] for kind, changes in difference.by_kind.items()}
+    context = {
+        "verdict": verdict(difference), "old": side(difference.old), "new": side(difference.new),
+        "notes": notes_of(difference), "counts": difference.counts, "unchanged": difference.unchanged,
+        "meanings": MEANINGS, "groups": groups, "folded": MENTIONED,
+    }  # fmt: skip
+    return render("difference.md", context)
+
+
+def verdict(difference: Difference) -> str:
+    worse = dict.fromkeys(change.kind.replace("-", " ") for change in difference.changes if change.gates)
+    return f"worse ({', '.join(worse)})" if worse else "nothing got worse"
+
+
+def side(report: Report) -> str:
+    counts = report.counts()
+    told = "; ".join(f"{target} {count_words(counted)}" for target, counted in counts.items())
+    return f"{build_name(report.build)}: {told or 'no cases'}"
+
+
+def shown(difference: Difference, change: Change) -> dict[str, Any]:
+    """Return what there is to tell of a change, in words."""
+    rules = difference.rules_of(change) if change.kind in TOLD else []
+    cites = "" if change.kind in TOLD else ", ".join(change.case.rules)
+    latest = change.new or change.old
+    return {
+        "case": change.case.id,
+        "target": change.target,
+        "statuses": " → ".join(outcome.status if outcome else "absent" for outcome in (change.old, change.new)),
+        "place": f"{change.case.file}:{latest.line if latest and latest.line else change.case.line}",
+        "accounts": [] if change.kind in MENTIONED else accounts(change),
+        "cites": cites,
+        "rules": [{"id": rule.id, "level": rule.level, "text": cut(rule.text, LONG)} for rule in rules],
+    }
+
+
+def accounts(change: Change) -> list[tuple[str, str]]:
+    """Return what each of the two outcomes has to say for itself, one line each."""
+    old = outcome_line(change.old) if change.old else ""
+    new = outcome_line(change.new) if change.new else "this target is not planned any more"
+    return [(when, text) for when, text in (("was", old), ("now", new)) if text]

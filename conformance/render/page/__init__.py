@@ -1,0 +1,1 @@
+"""The compatibility report as one HTML page."""

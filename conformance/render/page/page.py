@@ -1,0 +1,111 @@
+"""The compatibility report as one HTML page that needs nothing but itself.
+
+The page holds an index, which it unpacks when it is opened, and the details of the cases in parts, which it unpacks
+when somebody looks at one of them. Each is deflated JSON in base64: small, and nothing in it can be taken for markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from conformance import __version__
+from conformance.model.case import Case
+from conformance.model.outcome import STATUSES
+from conformance.model.report import Report, now
+from conformance.render.page.details import details_of
+from conformance.render.page.matrix import Matrix, index_of, matrix_of
+from conformance.render.script.script import SNIPPETS, Script, case_of, script_for
+from conformance.render.visible import visible
+from conformance.results.diff import MEANINGS
+from conformance.results.store import encoded
+
+TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = "dom view data find matrix form changes graph case build main".split()
+CHUNK = 128  # cases in a part
+LEVEL = 5  # of deflating: more takes longer, and hardly makes it smaller
+
+
+def page_of(
+    reports: Sequence[Report],
+    skipped: Sequence[str] = (),
+    read: Iterable[tuple[Case, Script | None]] = (),
+    own: Report | None = None,
+) -> str:
+    """Return the page of `reports`.
+
+    `skipped` says of reports that aren't in it why they aren't; `read` holds cases that have been read already, and
+    their scripts; `own` is the one of the reports that belongs to the run that has just ended, if any does.
+    """
+    matrix = matrix_of(reports)
+    known = known_cases(matrix, read)
+    parsed = {name: case for name, (case, _) in known.items()}
+    # Cases that look alike lie side by side in the parts, where deflating finds what they share.
+    alike = sorted(matrix.cases, key=lambda record: record.yaml.partition("steps:")[2])
+    places = {record.id: place for place, record in enumerate(alike)}
+    shared = {"kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
+    index = {**index_of(matrix, parsed, own), **shared, "places": [places[record.id] for record in matrix.cases]}
+    parts = [packed(index)]
+    for at in range(0, len(alike), CHUNK):
+        chunk = [(record, *known.get(record.id, (None, None))) for record in alike[at : at + CHUNK]]
+        parts.append(packed([details_of(matrix, *known) for known in chunk]))
+    style, script = assets()
+    return template().render(
+        version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,
+        skipped=skipped, parts=parts,
+        style=style, script=script, style_digest=digest_of(style), script_digest=digest_of(script),
+    )  # fmt: skip
+
+
+def known_cases(matrix: Matrix, read: Iterable[tuple[Case, Script | None]]) -> Mapping[str, tuple[Case, Script | None]]:
+    """Return the cases of the matrix that are valid by id; those whose text nobody has read yet are read here."""
+    texts = {case.text: (case, script) for case, script in read}
+    known = {}
+    for record in matrix.cases:
+        if record.yaml in texts and texts[record.yaml][0].id == record.id:
+            known[record.id] = texts[record.yaml]
+        else:
+            case = case_of(record, matrix.rules)
+            if case is not None:
+                known[record.id] = case, script_for(case)
+    return known
+
+
+def packed(value: Any) -> str:
+    """Return `value` as deflated JSON in base64."""
+    return base64.b64encode(zlib.compress(encoded(value).encode(), LEVEL)).decode("ascii")
+
+
+def digest_of(text: str) -> str:
+    """Return the digest by which the page's policy knows a script or style of its own from any other."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+@cache
+def template() -> Template:
+    """Return the page's template, ready to be filled in."""
+    loader = FileSystemLoader(TEMPLATES)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True
+    )
+    return environment.get_template("page.html.j2")
+
+
+def shown(value: Any) -> Any:
+    return visible(value) if type(value) is str else value
+
+
+@cache
+def assets() -> tuple[Markup, Markup]:
+    """Return the page's style and script, which are its own and no text of somebody else's."""
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    script = '"use strict";\n' + "\n".join((TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    return Markup(style), Markup(script)  # noqa: S704 - files of this package

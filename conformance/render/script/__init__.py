@@ -1,0 +1,1 @@
+"""A case as a script in plain torch."""

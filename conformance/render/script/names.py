@@ -1,0 +1,235 @@
+"""Tells which names of the vocabulary the text of a case uses, and what a script must do to have each.
+
+A fact is `("import", module, name)`, `("import", module, name, as)`, or one of `random`, `made` and `layer`, for what
+the suite makes in its own way: `("made", "torch", "ones")` for `torch.ones`, `("made", "", "ones")` for `ones` alone;
+or `("suite", name)`, or `("namespace", path)` for a namespace that stands alone.
+"""
+
+from __future__ import annotations
+
+import dis
+import re
+import types
+import unicodedata
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cache
+
+from conformance.language import vocabulary
+
+Fact = tuple[str, ...]
+Texts = Sequence[tuple[str | None, str]]  # code, and the condition under which it is run
+
+RANDOM = frozenset("rand randn rand_like randn_like normal randint randint_like randperm".split())
+FACTORIES = frozenset(
+    """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided empty_permuted
+    scalar_tensor tril_indices triu_indices bartlett_window blackman_window hamming_window hann_window kaiser_window
+    sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor
+    from_numpy""".split()
+)
+FREQUENCIES = frozenset({"fftfreq", "rfftfreq"})
+CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
+NOT_LOADED = frozenset({"utils.checkpoint", "nn.utils.parametrize"})  # by `import torch` alone, in every release
+
+# Names with what follows them, save those that are set and those in strings.
+NAME = r"(?<![\w.])([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)(?!\w)(?!\s*=[^=])"
+NAMES = re.compile(NAME)
+NAMES_OUTSIDE_STRINGS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|" + NAME)
+CODE_IN_STRINGS = ("f'", 'f"', "'''", '"""')  # where that is, strings are no different from code
+# Where a statement may bind names; what else this finds costs only time.
+ASSIGNED = re.compile(r"^ *([\w ,.*()\[\]]+)=(?!=)|[;:] *([\w ,.*\[\]]+)=(?!=)", re.MULTILINE)
+NAMED = re.compile(r"\b(?:as|class|def|global)\s+([\w ,]+)|\bfor\s([\w\s,()*]+?)\sin\b|(\w+)\s*:=")
+# Where names are bound for a function or a comprehension alone.
+INNER = re.compile(r"\bfor\s([\w\s,()*]+?)\sin\b|\blambda\s([\w\s,*]+)|\bdef\s+\w+\s*\(([\w\s,*=]+)")
+GLOBAL = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "STORE_NAME", "STORE_GLOBAL"})
+WORD = re.compile(r"\w+")
+ATTRIBUTE = re.compile(r"\.(?:\s|\\\n|#.*\n)*([A-Za-z]\w*)")
+KNOWN = vocabulary.ATTRIBUTES.keys() | {
+    name for path, names in vocabulary.NAMESPACES.items() for name in (*path.split("."), *names)
+}
+# Attributes by which frames, files and compilers are reached from what a case can get hold of.
+WAYS_OUT = re.compile(
+    r"(?:gi|cr|ag|tb)_\w+|f_(?:back|builtins|code|globals|locals|trace)|tofile|dumps?|from_file|from_buffer|ctypes"
+    r"|share_memory_|compile|format(?:_map)?"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uses:
+    """What the texts of a case use: facts for all of them, and those that are needed under a condition only.
+
+    `bound` holds all names that the case binds, and perhaps others. `leads_out` is whether an attribute that the case
+    defines could be read from what isn't its own. The worker asks at each such read; a script is to be read by
+    people and can't. So it may have no name that leads on from objects of Python or torch, nor any beside a
+    namespace that goes astray.
+    """
+
+    facts: frozenset[Fact] = frozenset()
+    conditional: dict[str, frozenset[Fact]] = field(default_factory=dict)
+    bound: frozenset[str] = frozenset()
+    leads_out: bool = False
+
+
+def uses_of(texts: Texts) -> Uses:
+    """Return what the texts of a case use, in the order in which they are run."""
+    whole = "\n".join([text for _, text in texts])
+    if not whole.isascii():  # Python reads names so
+        texts = [(condition, unicodedata.normalize("NFKC", text)) for condition, text in texts]
+        whole = "\n".join([text for _, text in texts])
+    bound = words_in(ASSIGNED, whole)
+    has_for, has_def = "for " in whole, "def " in whole
+    if has_for or has_def or "as " in whole or "class " in whole or ":=" in whole:
+        bound |= words_in(NAMED, whole)
+    inner = words_in(INNER, whole) if has_for or has_def or "lambda " in whole else set()
+    conditions = {condition for condition, _ in texts if condition is not None}
+    always = "\n".join([text for condition, text in texts if condition is None]) if conditions else whole
+    found: dict[str | None, dict[str, set[Fact]]] = {None: known_in(always)}
+    for condition in sorted(conditions):
+        found[condition] = known_in("\n".join([text for other, text in texts if other == condition]))
+    unclear = (bound | inner) & set().union(*found.values())
+    idle = unclear - looked_up(unclear, texts) if unclear else unclear
+    facts, *others = [
+        frozenset().union(*[of_name for name, of_name in known.items() if name not in idle]) for known in found.values()
+    ]
+    conditional = {condition: some - facts for condition, some in zip(sorted(conditions), others, strict=True)}
+    own = set(ATTRIBUTE.findall(whole)) - KNOWN
+    astray = any(fact[0] == "namespace" for some in (facts, *conditional.values()) for fact in some)
+    leads_out = bool(own) and (astray or any(map(WAYS_OUT.fullmatch, own)))
+    return Uses(facts=facts, conditional=conditional, bound=frozenset(bound), leads_out=leads_out)
+
+
+def known_in(text: str) -> dict[str, set[Fact]]:
+    """Return the facts about the names of the vocabulary that `text` uses, by the first word of each."""
+    pattern = NAMES if any(mark in text for mark in CODE_IN_STRINGS) else NAMES_OUTSIDE_STRINGS
+    known: dict[str, set[Fact]] = {}
+    for token in set(pattern.findall(text)):
+        facts = facts_of(token)
+        if facts:
+            known.setdefault(token.partition(".")[0].rstrip(), set()).update(facts)
+    return known
+
+
+def words_in(pattern: re.Pattern[str], text: str) -> set[str]:
+    return set(WORD.findall(" ".join(["".join(groups) for groups in pattern.findall(text)])))
+
+
+@cache
+def facts_of(token: str) -> frozenset[Fact]:
+    """Return what a script needs for a name with its attributes, such as `nn.Linear` or `a.sigmoid`."""
+    return frozenset(_facts_of([part.strip() for part in token.split(".")]))
+
+
+def _facts_of(parts: list[str]) -> Iterator[Fact]:
+    first = parts[0]
+    if first in vocabulary.PYTHON or first in vocabulary.EXCEPTIONS:
+        return
+    if first in vocabulary.SUITE:
+        yield "suite", first
+    elif first in vocabulary.ROOTS:
+        yield from _facts_of_namespace(parts)
+    elif first in vocabulary.MEMBERS:
+        yield "import", module_of(vocabulary.MEMBERS[first]), first
+    elif first in vocabulary.NAMES:
+        if first not in RANDOM:
+            yield "import", "torch", first
+        if first in RANDOM or first in FACTORIES:
+            yield "random" if first in RANDOM else "made", "", first
+
+
+def _facts_of_namespace(parts: list[str]) -> Iterator[Fact]:
+    first, *rest = parts
+    path = vocabulary.ROOTS[first]
+    if path in vocabulary.PYTHON_MODULES:
+        yield "import", "", path
+    elif path != "torch":
+        outer, _, last = module_of(path).rpartition(".")
+        yield ("import", outer, last) if first == last else ("import", outer, last, first)
+    holder = [first]
+    for name in rest:
+        inner = vocabulary.inner(path, name)
+        if inner is None:
+            break
+        path = inner
+        holder.append(name)
+    if path in NOT_LOADED and len(holder) > 1:
+        yield "import", "", module_of(path)
+    if len(holder) == len(parts):
+        yield "namespace", path
+        return
+    member = parts[len(holder)]
+    if path == "torch" and (member in RANDOM or member in FACTORIES):
+        yield "random" if member in RANDOM else "made", "torch", member
+    elif path == "fft" and member in FREQUENCIES:
+        yield "made", ".".join(holder), member
+    elif path == "nn" and member[0].isupper() and member not in CONTAINERS:
+        yield "layer", ".".join(holder), member
+
+
+def module_of(path: str) -> str:
+    return path if path in vocabulary.PYTHON_MODULES else f"torch.{path}"
+
+
+def looked_up(names: Set[str], texts: Texts) -> set[str]:
+    """Return those of `names` that a case looks up before it has set them."""
+    ready = {name for name in names if is_set_first(name, texts)}
+    sought: set[str] = set()
+    for code in codes_with(names - ready, texts):
+        for operation, name in operations(code, names):
+            if operation == "STORE_NAME":
+                ready.add(name)
+            elif name not in ready:
+                sought.add(name)
+        for inner in inside(code):
+            loads = (name for operation, name in operations(inner, names) if operation[:4] == "LOAD")
+            sought.update(name for name in loads if name not in ready)
+    return sought
+
+
+def is_set_first(name: str, texts: Texts) -> bool:
+    """Whether the first text that says `name` is a plain assignment to it."""
+    says = re.compile(rf"\b{name}\b")
+    left, _, right = next(text for _, text in texts if says.search(text)).partition("=")
+    return left.rstrip() == name and not says.search(right)
+
+
+def sets_any_of(names: Set[str], texts: Texts) -> bool:
+    """Whether a case sets one of `names`."""
+    for code in codes_with(names, texts):
+        kinds = {"STORE_NAME", "STORE_GLOBAL"}
+        if any(operation in kinds for operation, _ in operations(code, names)):
+            return True
+        if any(operation == "STORE_GLOBAL" for inner in inside(code) for operation, _ in operations(inner, names)):
+            return True
+    return False
+
+
+def codes_with(names: Set[str], texts: Texts) -> Iterator[types.CodeType]:
+    says = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
+    for _, text in texts:
+        if names and says.search(text):
+            yield compile(text.strip(), "<case>", "exec", dont_inherit=True)
+
+
+def operations(code: types.CodeType, names: Set[str]) -> Iterator[tuple[str, str]]:
+    """Yield what some code, without that of the functions inside it, does with global `names`, in order."""
+    if names.isdisjoint(code.co_names):
+        return
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in GLOBAL and instruction.argval in names:
+            yield instruction.opname, instruction.argval
+
+
+def inside(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield the code of the functions and classes inside some code."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from inside(constant)
+
+
+@cache
+def names_of_module(text: str) -> frozenset[str]:
+    """Return the global names that some code sets or looks up."""
+    code = compile(text, "<parts>", "exec", dont_inherit=True)
+    whole = [code, *inside(code)]
+    return frozenset(name for some in whole for _, name in operations(some, set(some.co_names)))

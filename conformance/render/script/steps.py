@@ -1,0 +1,189 @@
+"""Writes the steps of a case as lines of plain torch, with calls of the parts of a script between its statements."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from conformance.language.steps import REFERENCES
+
+WIDTH = 112
+RELEASES = re.compile(r"[<>=!]{1,2}\d+(\.\d+)*(,[<>=!]{1,2}\d+(\.\d+)*)*")
+UNUSUAL = re.compile(r"[^ -~\n]")
+LAYOUT = str.maketrans("", "", "\n\t")
+OWN_LINES = re.compile(r"'''|\"\"\"|\\\n")  # of what would be another text if it were indented
+SPECIAL = re.compile(r"[{]|nan|inf")  # in what may be more than its repr
+TOLERANCES = ("rtol", "atol")
+KEYS = {"is": "is_", "log": "value"}  # how a check is named that can't be an argument or is another one's kind
+BUILTIN = frozenset({"exec", "float"})
+# The part of a name that isn't a part's own.
+HOME = {
+    **dict.fromkeys(["stop", "DEVICE", "DTYPE", "torch_is", *BUILTIN], "start"),
+    "expect": "check", "EVENTS": "log", "seeded_normal": "normal",
+}  # fmt: skip
+
+
+def block(begin: str, lines: Iterable[str]) -> list[str]:
+    """Return the lines with a first one and indented below it, or none where there are none."""
+    inner = ["    " + line.replace("\n", "\n    ") for line in lines]
+    return [begin, *inner] if inner else []
+
+
+def spread(begin: str, items: Sequence[str], end: str) -> str:
+    """Return items between brackets, in one line or each in lines of its own."""
+    line = f"{begin}{', '.join(items)}{end}"
+    if len(line) <= WIDTH and "\n" not in line:
+        return line
+    return "\n".join([*block(begin.rstrip(), [f"{item}," for item in items]), end])
+
+
+def quoted(text: str) -> str:
+    """Return text as a literal in which nothing that can't be seen stands as it is."""
+    literal = repr(text)
+    return literal if '"' in literal else f'"{literal[1:-1]}"'
+
+
+class ScriptWriter:
+    """One case while it is written: what its lines use of the parts, and the code of its own that they hold."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix  # of names that aren't the case's own
+        self.condition: str | None = None  # under which the step stands that is being written
+        self.parts: set[str] = set()
+        self.names: set[str] = set()
+        self.texts: list[tuple[str | None, str]] = []
+
+    def name(self, name: str) -> str:
+        """Return what a function of the parts is called here."""
+        self.names.add(name)
+        self.parts.add(HOME.get(name, name))
+        return self.prefix + name
+
+    def holds(self, condition: str) -> str:
+        return f"{self.name('torch_is')}({self.bounds(condition)})"
+
+    def bounds(self, condition: str) -> str:
+        """Return a condition on torch as a literal."""
+        text = "".join(condition.split())
+        self.parts.add("torch_is" if RELEASES.fullmatch(text) else "torch_is_build")
+        return quoted(text)
+
+    def by_torch(self, alternatives: Iterable[tuple[str, str]]) -> str:
+        return spread(
+            f"{self.name('by_torch')}({{", [f"{self.bounds(bounds)}: {value}" for bounds, value in alternatives], "})"
+        )
+
+    def offered(self, name: str) -> Iterator[str]:
+        """Yield the lines by which a case has what the suite itself offers."""
+        if name == "device":
+            yield f"device = {self.name('DEVICE')}"
+        elif name == "dtype":
+            yield f"dtype = getattr(torch, {self.name('DTYPE')})"
+        else:
+            self.parts.add(name)
+            if self.prefix:
+                yield f"{name} = _parts[{name!r}]"
+
+    def step(self, step: dict[str, Any]) -> list[str]:
+        """Return the lines of a step."""
+        self.condition = step.get("torch")
+        lines = self.statements(step) if "do" in step else [self.expectation(step["expect"])]
+        return lines if self.condition is None else block(f"if {self.holds(self.condition)}:", lines)
+
+    def statements(self, step: dict[str, Any]) -> list[str]:
+        text = step["do"].rstrip()
+        self.texts.append((self.condition, text))
+        expected = [f"{key}={self.expected(step[key])}" for key in ("raises", "warns") if key in step]
+        is_plain = not UNUSUAL.search(text) or text.translate(LAYOUT).isprintable()
+        if not is_plain or (OWN_LINES.search(text) and (expected or self.condition)):
+            text = f"{self.name('exec')}({text!r})"
+        return block(spread(f"with {self.name('must')}(", expected, "):"), [text]) if expected else [text]
+
+    def expected(self, alternatives: Sequence[dict[str, Any]]) -> str:
+        """Return the exceptions or warnings of which one is expected."""
+        texts = [
+            spread(
+                f"({entry['line']}, ",
+                [quoted(each) if each else repr(each) for each in (entry["type"], *entry["match"])],
+                ")",
+            )
+            for entry in alternatives
+        ]
+        if alternatives[0]["torch"] is None:
+            return texts[0]
+        return self.by_torch((entry["torch"], text) for entry, text in zip(alternatives, texts, strict=True))
+
+    def expectation(self, entries: Iterable[dict[str, Any]]) -> str:
+        return spread(f"{self.name('expect')}(", [call for entry in entries for call in self.checks(entry)], ")")
+
+    def checks(self, entry: dict[str, Any]) -> Iterator[str]:
+        """Yield a call for each line on which the checks of one object stand."""
+        path = entry["subject"]
+        if entry["checks"][0][0] == "log":
+            subject = self.name("EVENTS")
+        elif path.isidentifier():
+            subject = path
+            self.texts.append((self.condition, path))
+        else:
+            subject = self.later(path)
+        calls: dict[int, list[str]] = {}
+        tolerance = []
+        for name, value, line in entry["checks"]:
+            if name in TOLERANCES:
+                tolerance.append(f"{name!r}: {value}")
+            else:
+                key = KEYS.get(name, name)
+                calls.setdefault(line, []).append(f"{key}={self.wanted(key, value)}")
+        for line, items in calls.items():
+            if tolerance:
+                items.append(f"tolerance={{{', '.join(tolerance)}}}")
+            yield spread(f"{self.name('check')}({line}, {quoted(path)}, {subject}, ", items, ")")
+
+    def wanted(self, check: str, value: Any) -> str:
+        """Return what a check expects as an expression, and note the parts that the check needs."""
+        self.parts.add("no_grad" if check == "grad" and value is None else check)
+        if value is None or type(value) in (bool, int):
+            return repr(value)
+        if type(value) is dict and "torch" in value:
+            self.parts.add(check)
+            outer, alternatives = self.condition, []
+            for bounds, inner in value["torch"].items():
+                self.condition = bounds if outer is None else f"{outer},{bounds}"
+                alternatives.append((bounds, self.wanted(check, inner)))
+            self.condition = outer
+            return self.by_torch(alternatives)
+        if type(value) is dict and "checks" in value:
+            inside = [(KEYS.get(name, name), inner) for name, inner, _ in value["checks"]]
+            items = [f"{name!r}: {inner if name in TOLERANCES else self.wanted(name, inner)}" for name, inner in inside]
+            return spread("{", items, "}")
+        if type(value) is dict:
+            self.parts |= {"reference"} if check in REFERENCES else set()
+            return self.later(value["expr"])
+        if type(value) is list and SPECIAL.search(repr(value)):
+            return f"[{', '.join([self.wanted(check, item) for item in value])}]"
+        if type(value) is float and not math.isfinite(value):
+            return f"{self.name('float')}({quoted(str(value))})"
+        if value == "target" and check in ("dtype", "device"):
+            return self.name("DTYPE") if check == "dtype" else f'{self.name("DEVICE")}.partition(":")[0]'
+        if type(value) is str:
+            return quoted(value.rpartition("::")[2] if check == "grad_fn" else value)
+        return repr(value)
+
+    def later(self, text: str) -> str:
+        """Return an expression as a function, which is called when it is time to."""
+        self.texts.append((self.condition, text))
+        return deferred(text)
+
+
+@cache
+def deferred(text: str) -> str:
+    text = text.strip()
+    if "#" in text or UNUSUAL.search(text) or "\n" in text:
+        text = ast.unparse(ast.parse(text, mode="eval"))
+        text = text if text.isprintable() else text.encode("ascii", "backslashreplace").decode()
+    is_tuple = "," in text and isinstance(ast.parse(text, mode="eval").body, ast.Tuple)
+    return f"lambda: ({text})" if is_tuple else f"lambda: {text}"

@@ -1,0 +1,101 @@
+"""The summary of reports on a CI job's page, in Markdown: what came of what was planned, and why not all is a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from conformance.model.outcome import RED, Outcome
+from conformance.model.report import CaseRecord, Pair, Report
+from conformance.model.rule import Rule
+from conformance.render.markdown import cut, render
+from conformance.render.page.matrix import release_key
+from conformance.render.text import build_name, count_words, outcome_line
+
+NAMED = 20  # cases that are named where many share a reason
+
+
+class Red(msgspec.Struct, frozen=True, kw_only=True):
+    """A case that is red on a target."""
+
+    case: str
+    target: str
+    status: str
+    place: str
+    title: str
+    account: str
+    rules: tuple[Rule, ...]
+
+
+class Idle(msgspec.Struct, frozen=True, kw_only=True):
+    """What was not run, or is not supported, for one reason; `more` cases are not named."""
+
+    status: str
+    reason: str
+    targets: str
+    count: int
+    cases: tuple[str, ...]
+    more: int
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What one report says; `missing` is None for a finished run, `counts` has a cell for each target."""
+
+    build: str
+    planned: int
+    missing: int | None
+    counts: tuple[str, ...]
+    red: tuple[Red, ...]
+    idle: tuple[Idle, ...]
+
+
+def summary_of(reports: Sequence[Report], limit: int) -> str:
+    """Return the summary of `reports`, in the order of releases, of at most `limit` bytes."""
+    targets = list(dict.fromkeys(target for report in reports for target in report.targets))
+    parts = [part_of(report, targets) for report in sorted(reports, key=lambda report: release_key(report.build))]
+    return cut(render("summary.md", {"targets": targets, "parts": parts}), limit)
+
+
+def part_of(report: Report, targets: Sequence[str]) -> Part:
+    outcomes = report.by_pair()
+    cases = {case.id: case for case in report.cases}
+    counts = report.counts()
+    return Part(
+        build=build_name(report.build),
+        planned=len(report.plan),
+        missing=len(report.plan) - len(report.outcomes) if report.footer is None else None,
+        counts=tuple(
+            f"{count_words(counts[target])} of {counts[target].total()}" if target in counts else "-"
+            for target in targets
+        ),
+        red=tuple(
+            red_of(report, cases[case], outcome) for (case, _), outcome in outcomes.items() if outcome.status in RED
+        ),
+        idle=idle_of(outcomes),
+    )
+
+
+def red_of(report: Report, case: CaseRecord, outcome: Outcome) -> Red:
+    return Red(
+        case=case.id, target=outcome.target, status=outcome.status, place=f"{case.file}:{outcome.line or case.line}",
+        title=case.title, account=outcome_line(outcome), rules=tuple(report.rules[rule] for rule in case.rules),
+    )  # fmt: skip
+
+
+def idle_of(outcomes: dict[Pair, Outcome]) -> tuple[Idle, ...]:
+    """Return what was not run, by reason, the reason of most first."""
+    groups: dict[tuple[str, str], list[Pair]] = {}
+    for pair, outcome in outcomes.items():
+        if outcome.status in ("not-run", "unsupported"):
+            groups.setdefault((outcome.status, outcome.reason), []).append(pair)
+    listed = sorted(groups.items(), key=lambda group: -len(group[1]))
+    return tuple(idle(status, reason, pairs) for (status, reason), pairs in listed)
+
+
+def idle(status: str, reason: str, pairs: Sequence[Pair]) -> Idle:
+    cases = tuple(dict.fromkeys(case for case, _ in pairs))
+    return Idle(
+        status=status, reason=reason or "no reason given", count=len(pairs), cases=cases[:NAMED],
+        targets=", ".join(dict.fromkeys(target for _, target in pairs)), more=max(0, len(cases) - NAMED),
+    )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Words what reports hold in short lines: builds, counts, outcomes.
+
+The lines are text as a report has it; whoever writes them somewhere escapes them for that place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from conformance.model.build import Build
+from conformance.model.outcome import STATUSES, Outcome
+
+SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
+
+
+def build_name(build: Build) -> str:
+    """Return the words that tell a build from others."""
+    debug = ", debug" if build.debug else ""
+    return f"torch {build.torch} ({build.git[:8]}{debug}), Python {build.python}, {build.system}"
+
+
+def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:
+    """Return how many there are of each, without those of which there are none."""
+    return ", ".join(f"{counts[name]} {name.replace('-', ' ')}" for name in order if counts.get(name))
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """Return what was wrong first, or why a case was not run; each value is cut, so that the others still show."""
+    known = f"{cut(outcome.issue.reason)} " if outcome.issue is not None else ""
+    if not outcome.failures:
+        return f"{known}{cut(outcome.reason, LONG)}".rstrip()
+    first = outcome.failures[0]
+    more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
+    path = f"{cut(first.path)}: " if first.path else ""
+    return f"{known}{path}expected {cut(first.expected)}, observed {cut(first.observed)}{more}"
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names as a phrase: `a`, `a and b`, `a, b and c`."""
+    *others, last = names
+    return f"{', '.join(others)} {word} {last}" if others else last
+
+
+def cut(text: str, length: int = SHORT) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,1 @@
+"""What outcomes become: reports, and what can be said of several of them."""

@@ -1,0 +1,224 @@
+"""Known issues: bugs of PyTorch, or of a back-end, that cases show, as `known-issues.yaml` lists them.
+
+A case is never bent around a bug. Its entry here says on which targets and releases it fails, at which step and how;
+then the outcome is `known`. A case that fails in another way has found something new and stays red, and one that no
+longer fails is `fixed`, which is red too until the entry is edited: a list that nobody keeps would hide the next bug.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from conformance.language import versions
+from conformance.language.errors import CaseFileError, Problem, shown
+from conformance.language.files import ISSUES_FILE
+from conformance.language.schema import load_schema, problems_of
+from conformance.language.yaml import Node, read_document, read_text
+from conformance.model.build import Build, Target
+from conformance.model.outcome import RED, Issue, Outcome, Status
+from conformance.results.fingerprint import Fingerprint, fingerprint
+
+SHIPPED = "shipped"  # what an include calls the list that comes with the suite
+PATTERN = re.compile(r"[*?]")
+DEEPEST = 8  # includes within includes
+
+
+class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry: `case` on `targets` fails so with these releases; `step` and `kind` of a pattern may be left open.
+
+    On targets that fit `perhaps` alone, and on other `systems`, it may fail so, but need not.
+    """
+
+    file: str
+    line: int
+    case: str
+    targets: tuple[str, ...]
+    perhaps: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ("*",)
+    torch: str
+    status: Status
+    step: int | None = None
+    kind: tuple[str, ...] | None = None
+    reason: str
+    link: str = ""
+    review: date
+
+    @property
+    def is_pattern(self) -> bool:
+        return PATTERN.search(self.case) is not None
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def failure(self) -> Fingerprint:
+        """The fingerprint of what it is about, as far as the entry gives it."""
+        return Fingerprint(self.status, self.step, self.kind or ())
+
+    def names(self, case: str) -> bool:
+        return fnmatchcase(case, self.case)
+
+    def must_hold(self, target: Target, build: Build) -> bool:
+        """Whether the case has to fail on `target`."""
+        is_known = any(fnmatchcase(build.system, pattern) for pattern in self.systems)
+        return is_known and any(fits(pattern, target) for pattern in self.targets)
+
+    def may_hold(self, target: Target, build: Build) -> bool:
+        """Whether the case can fail so on `target`."""
+        here = any(fits(pattern, target) for pattern in (*self.targets, *self.perhaps))
+        return here and versions.holds(self.torch, build.torch)
+
+    def describes(self, found: Fingerprint) -> bool:
+        """Whether a failure is the one that this entry is about."""
+        if found.status != self.status:
+            return False
+        if self.is_pattern:
+            return self.step in (None, found.step) and self.kind in (None, found.kind)
+        return found == self.failure
+
+    def issue(self, status: Status) -> Issue:
+        return Issue(status=status, reason=self.reason, link=self.link)
+
+
+def fits(pattern: str, target: Target) -> bool:
+    """Whether a pattern stands for a target, or for its device whatever the dtype."""
+    return fnmatchcase(str(target), pattern) or fnmatchcase(target.device, pattern)
+
+
+class KnownIssues:
+    """The entries that hold for one run, and what they make of outcomes."""
+
+    def __init__(self, entries: Iterable[KnownIssue] = ()) -> None:
+        self.entries = tuple(entries)
+        self.by_case: dict[str, list[KnownIssue]] = {}
+        self.patterns = [entry for entry in self.entries if entry.is_pattern]
+        for entry in self.entries:
+            if not entry.is_pattern:
+                self.by_case.setdefault(entry.case, []).append(entry)
+
+    def about(self, case: str, target: Target, build: Build) -> list[KnownIssue]:
+        """Return the entries that have a say in a case on a target of a build."""
+        named = [*self.by_case.get(case, ()), *(entry for entry in self.patterns if entry.names(case))]
+        return [entry for entry in named if entry.may_hold(target, build)]
+
+    def judge(self, case: str, target: Target, build: Build, outcome: Outcome) -> Outcome:
+        """Return an outcome as it counts: known, fixed, or as it is."""
+        entries = self.about(case, target, build)
+        if entries and outcome.status in RED:
+            found = fingerprint(outcome)
+            for entry in entries:
+                if entry.describes(found):
+                    return msgspec.structs.replace(outcome, status="known", issue=entry.issue(outcome.status))
+        elif outcome.status == "pass":
+            for entry in entries:
+                if entry.must_hold(target, build):
+                    reason = f"{entry.place} says that it fails; has it been fixed? then edit the entry"
+                    return msgspec.structs.replace(outcome, status="fixed", reason=reason, issue=entry.issue("pass"))
+        return outcome
+
+    def overdue(self, today: date) -> list[str]:
+        """Return a line for each entry that somebody should have looked at again by `today`."""
+        return [
+            f"{entry.place}: {entry.case} was to be reviewed by {entry.review}"
+            for entry in self.entries
+            if entry.review <= today
+        ]
+
+
+def find_known_issues(directory: Path) -> Path | None:
+    """Return the list that holds for the case files in `directory`: the nearest one on the way up."""
+    for candidate in (directory, *directory.parents):
+        if (candidate / ISSUES_FILE).is_file():
+            return candidate / ISSUES_FILE
+    return None
+
+
+def load_known_issues(path: Path, name: str, shipped: Path) -> KnownIssues:
+    """Return the entries of the file at `path` and of those that it includes.
+
+    `name` is what error messages call it, `shipped` where the suite's own list is. Raise CaseFileError for a list, or
+    an included one, that is wrong or can't be read.
+    """
+    return KnownIssues(entries_of(path, name, shipped, (path.resolve(),)))
+
+
+def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -> Iterator[KnownIssue]:
+    root = read_document(read_text(path.read_bytes(), name), name)
+    problems = problems_of(root, load_schema("known-issues.schema.json"), name)
+    if problems:
+        raise CaseFileError(problems)
+    entries: list[KnownIssue] = []
+    shared = {key: tuple(root.value[key].plain) for key in ("systems", "perhaps") if key in root.value}
+    for node in root.value["issues"].value:
+        problems += problems_in(node, name, shared)
+        if not problems:
+            entries.append(entry_of(node, name, shared))
+            same = [entry for entry in entries if without_place(entry) == without_place(entries[-1])]
+            if len(same) > 1:
+                problems.append(problem(node, name, "", "this entry stands twice", f"first in line {same[0].line}"))
+    if problems:
+        raise CaseFileError(problems)
+    yield from entries
+    for node in root.value["include"].value if "include" in root.value else ():
+        given = node.value
+        included = shipped if given == SHIPPED else path.parent / given
+        if included.resolve() in within:
+            raise CaseFileError([problem(node, name, "include", f"{given} includes itself")])
+        if len(within) > DEEPEST:
+            raise CaseFileError([problem(node, name, "include", f"lists include each other over {DEEPEST} levels")])
+        try:
+            yield from entries_of(included, given, shipped, (*within, included.resolve()))
+        except OSError as error:
+            hint = f"paths are seen from {path.parent}; {SHIPPED!r} is the list that comes with the suite"
+            message = f"{given} can't be read: {error.strerror}"
+            raise CaseFileError([problem(node, name, "include", message, hint)]) from None
+
+
+def entry_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> KnownIssue:
+    """Return the entry that a node holds; `shared` is what the list says for all of its entries."""
+    fails = node.value["fails"].plain
+    perhaps = tuple(node.value["perhaps"].plain) if "perhaps" in node.value else shared.get("perhaps", ())
+    return KnownIssue(
+        file=name, line=node.line, status=fails["status"], step=fails.get("step"),
+        kind=tuple(fails["kind"]) if "kind" in fails else None,
+        targets=tuple(node.value["targets"].plain), perhaps=perhaps, systems=shared.get("systems", ("*",)),
+        review=date.fromisoformat(node.value["review"].value), link=node.value["link"].value or "",
+        **{key: node.value[key].value for key in ("case", "torch", "reason")},
+    )  # fmt: skip
+
+
+def without_place(entry: KnownIssue) -> KnownIssue:
+    return msgspec.structs.replace(entry, line=0)
+
+
+def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:
+    """Yield what is wrong with an entry that a schema can't tell."""
+    condition, review, fails = (node.value[key] for key in ("torch", "review", "fails"))
+    try:
+        if not versions.possible([condition.value]):
+            yield problem(condition, name, "torch", f"no release fulfils {shown(condition.value)}")
+    except ValueError as error:
+        yield problem(condition, name, "torch", str(error))
+    try:
+        date.fromisoformat(review.value)
+    except ValueError:
+        yield problem(review, name, "review", f"expected a date such as 2027-01-31, got {shown(review.value)}")
+    perhaps = node.value["perhaps"].value if "perhaps" in node.value else shared.get("perhaps")
+    if not node.value["targets"].value and not perhaps:
+        yield problem(node.value["targets"], name, "targets", "expected some target, here or as `perhaps`")
+    if not PATTERN.search(node.value["case"].value):
+        needed = ("step", "kind") if fails.value["status"].value in ("fail", "error") else ()
+        for key in needed:
+            if key not in fails.value:
+                yield problem(fails, name, "fails", f"the key {shown(key)} is missing", "only a pattern can do without")
+
+
+def problem(node: Node, name: str, path: str, message: str, hint: str = "") -> Problem:
+    return Problem(file=name, line=node.line, column=node.column, path=path, message=message, hint=hint)

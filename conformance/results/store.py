@@ -1,0 +1,143 @@
+"""The file of a report: JSON with a line for each entry, read with suspicion.
+
+`load_report` accepts what the schema accepts, as long as it holds together: each pair of the plan names a case, and
+each outcome is of a pair of the plan.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from conformance.model.report import FORMAT, Pair, Report
+from conformance.results.compact import Compact, CompactError, report_of
+
+
+def text_of(report: Report | Compact) -> str:
+    """Return a report as its file holds it."""
+    parts = msgspec.structs.asdict(report)
+    for name in ("graphs", "missing", "footer"):
+        if name in parts and not parts[name]:
+            del parts[name]
+    return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in parts.items()) + "\n}\n"
+
+
+def dump(value: Any) -> str:
+    """Return JSON with one line for each entry of a list or mapping, so that reports can be compared by line."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, dict) and value:
+        return "{\n" + ",\n".join(f"{encoded(key)}: {encoded(item)}" for key, item in value.items()) + "\n}"
+    if isinstance(value, (list, tuple)) and value:
+        return "[\n" + ",\n".join(map(encoded, value)) + "\n]"
+    return encoded(value)
+
+
+def encoded(value: Any) -> str:
+    """Return JSON in one line."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # halves of surrogate pairs, which only their escapes can be written as
+        return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write a file that is never seen half-written: under another name first, then in its place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(content, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+class ReportError(Exception):
+    """A file that is no report, or that this version can't read."""
+
+
+def load_report(path: Path) -> Report:
+    """Return the report at `path`; raise ReportError with the reason when it is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    except OSError as error:
+        raise ReportError(f"{path}: can't be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{path}: can't be read as a report: {error}; is it cut off?") from None
+    if not isinstance(content, dict) or "format" not in content:
+        raise ReportError(f"{path}: not a report: no format number")
+    if type(content["format"]) is not int or content["format"] != FORMAT:
+        raise ReportError(f"{path}: format {content['format']!r}, expected {FORMAT}")
+    is_compact = "compact" in content
+    try:
+        report = report_of(msgspec.convert(content, Compact)) if is_compact else msgspec.convert(content, Report)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at ")
+        place = re.sub(r"^(`key` in )?[`$.]+|`$", "", place) or "the report"
+        raise ReportError(f"{path}: {place}: {message}") from None
+    except CompactError as error:
+        raise ReportError(f"{path}: {error}") from None
+    except UnicodeEncodeError as error:  # half of a pair, where something else than any text belongs
+        raise ReportError(f"{path}: the report: {error.object!r} where it doesn't belong") from None
+    problem = problem_of_absence(content) or problem_within(report)
+    if problem:
+        raise ReportError(f"{path}: {problem}")
+    return report
+
+
+def refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
+def problem_of_absence(content: Mapping[str, Any]) -> str:
+    """Say in words where a report gives nothing for what it should leave out, which a record can't tell; else ""."""
+    if "footer" in content and content["footer"] is None:
+        return "footer: Expected `object`, got `null`"
+    for index, outcome in enumerate(content["outcomes"]):
+        for name in ("step", "line"):
+            if name in outcome and outcome[name] is None:
+                return f"outcomes[{index}].{name}: Expected `int`, got `null`"
+        if outcome.get("failures", True) == []:
+            return f"outcomes[{index}].failures: Expected `array` of length >= 1"
+    return ""
+
+
+def problem_within(report: Report) -> str:
+    """Say in words what of a report doesn't fit together; "" where all does."""
+    cases = [case.id for case in report.cases]
+    known = set(cases)
+    pairs = report.pairs
+    planned = set(pairs)
+    done = [(outcome.case, outcome.target) for outcome in report.outcomes]
+    listings: dict[str, Sequence[str | Pair]] = {"cases": cases, "plan": pairs, "outcomes": done}
+    for what, listed in listings.items():
+        seen: set[str | Pair] = set()
+        for index, entry in enumerate(listed):
+            if entry in seen:
+                return f"{what}[{index}]: {shown(entry)} stands twice"
+            seen.add(entry)
+    for index, (case, _) in enumerate(pairs):
+        if case not in known:
+            return f"plan[{index}]: no case {case!r} among the cases"
+    for index, pair in enumerate(done):
+        if pair not in planned:
+            return f"outcomes[{index}]: {shown(pair)} is not in the plan"
+    for index, outcome in enumerate(report.outcomes):
+        if math.isinf(outcome.seconds):
+            return f"outcomes[{index}].seconds: expected a number, got infinity"
+    for index, record in enumerate(report.cases):
+        for rule in record.rules:
+            if rule not in report.rules:
+                return f"cases[{index}]: no rule {rule!r} among the rules"
+    return ""
+
+
+def shown(entry: str | Pair) -> str:
+    return entry if isinstance(entry, str) else f"{entry[0]}[{entry[1]}]"

@@ -1,0 +1,138 @@
+"""Turns the text of steps and expressions into code that can touch only what belongs to the case.
+
+The parent has checked every name and attribute already. Two things can't be seen in the text: whether
+an attribute that the case defines for its own objects is read from somebody else's object, and
+whether an assignment changes an object that all cases share. Both are asked when they happen.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import functools
+import re
+import types
+import warnings
+from typing import Any, Callable, FrozenSet, Iterable, Sequence
+
+from conformance.language import vocabulary
+
+SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
+MODULE = "__case__"  # the __name__ under which steps run, and so the __module__ of what they define
+
+
+@functools.lru_cache(maxsize=None)
+def compile_text(text: str, mode: str) -> types.CodeType:
+    """Return the code of a step (`exec`) or an expression (`eval`)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Python thinks of the style of a step is no part of what it does
+        tree = Guard().visit(ast.parse(text if mode == "exec" else text.strip(), mode=mode))
+        return compile(ast.fix_missing_locations(tree), "<case>", mode, dont_inherit=True)
+
+
+@functools.lru_cache(maxsize=None)
+def words_in(text: str) -> FrozenSet[str]:
+    """Return the words of a step, among which are all names that it uses."""
+    return frozenset(re.findall(r"\w+", text))
+
+
+def compile_step(text: str, file: str, line: int) -> types.CodeType:
+    """Return the code of a step that stands in `file` from `line` on, so that tracebacks lead there."""
+    return relocate(compile_text(text, "exec"), file, line - 1)
+
+
+def relocate(code: types.CodeType, file: str, offset: int) -> types.CodeType:
+    constants = code.co_consts
+    if any(type(constant) is types.CodeType for constant in constants):
+        constants = tuple(
+            relocate(constant, file, offset) if type(constant) is types.CodeType else constant for constant in constants
+        )
+    return code.replace(co_filename=file, co_firstlineno=code.co_firstlineno + offset, co_consts=constants)
+
+
+class Guard(ast.NodeTransformer):
+    """Sends each write to an attribute, and each read of an attribute outside the vocabulary, past a question."""
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.generic_visit(node)
+        node.bases = [call("__base__", base) for base in node.bases]
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = call("__writable__", node.value)
+        elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
+            return ast.copy_location(call("__read__", node.value, ast.Constant(value=node.attr)), node)
+        return node
+
+
+def call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=list(arguments), keywords=[])
+
+
+def writable(owner: Any) -> Any:
+    """Return `owner` if a case may set its attributes: an instance, or a class or function that the case made."""
+    own = isinstance(owner, SHARED) and getattr(owner, "__module__", None) == MODULE
+    shared = isinstance(owner, (*SHARED, enum.Enum)) or type(owner).__module__.startswith("conformance.")
+    if shared and not own:
+        raise AttributeError(f"a case can't change {owner!r}, which all cases share")
+    return owner
+
+
+def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
+    """Return a function that lets through what a case may derive a class from: `names` and its own classes."""
+    allowed = set(names)
+
+    def base(cls: Any) -> Any:
+        if isinstance(cls, type) and (cls.__module__ == MODULE or cls in allowed):
+            return cls
+        raise TypeError(f"a case can't derive a class from {cls!r}")
+
+    return base
+
+
+def read(owner: Any, name: str) -> Any:
+    """Return the attribute `name` of `owner` if the case put it there, or if `owner` is a namespace."""
+    if type(owner) is Namespace or is_own(owner, name):
+        return getattr(owner, name)
+    raise AttributeError(f"{type(owner).__name__!r} has no attribute {name!r} that this case has given it")
+
+
+def is_own(owner: Any, name: str) -> bool:
+    """Whether the case itself has made what `owner.name` finds."""
+    for cls in classes_asked(owner):
+        if name in vars(cls):
+            return cls.__module__ == MODULE  # the first class that has the name answers
+    if isinstance(owner, SHARED):
+        return getattr(owner, "__module__", None) == MODULE and name in vars(owner)
+    held = getattr(owner, "__dict__", {})
+    return name in held or any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))
+
+
+def classes_asked(owner: Any) -> Sequence[type]:
+    """Return the classes that Python asks for an attribute of `owner`, in order."""
+    if type(owner).__name__ == "super":
+        order = owner.__self_class__.__mro__
+        return order[order.index(owner.__thisclass__) + 1 :]  # type: ignore[no-any-return]
+    return owner.__mro__ if isinstance(owner, type) else type(owner).__mro__
+
+
+class Namespace:
+    """A torch module as cases see it: the vocabulary's names, and nothing else."""
+
+    def __init__(self, path: str, members: dict[str, Any]) -> None:
+        self.__dict__.update(members)
+        self.__dict__["__name__"] = path
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{self.__name__}.{name} belongs to the vocabulary and can't be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{self.__name__}.{name} belongs to the vocabulary and can't be deleted")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"this torch has no {self.__name__}.{name}")
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}>"

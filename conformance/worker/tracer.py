@@ -1,0 +1,278 @@
+"""Sketches the graph that a case builds: runs its steps once more and looks at tensors and nodes as they come.
+
+A look is taken after each step, and before each backward, which frees what it goes through and often begins at
+a tensor that nothing holds. A sketch may do what a run that is judged must not: all that was seen stays alive to
+the end, so that two objects never have the same address, and saved tensors are unpacked. Of expectations, the
+calls are made, as they may change something, and nothing is checked.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
+
+import torch
+
+from conformance.worker.holdings import held
+from conformance.worker.runner import CaseRun, is_log
+from conformance.worker.values import is_node, name_of_node
+
+MOST_TENSORS = 60
+MOST_NODES = 80
+
+Json = Dict[str, Any]
+
+
+class Hidden(Exception):
+    """A saved tensor lies behind a hook of the case, which is the case's to call."""
+
+
+class Watched:
+    """The engine of autograd, with a look at what each backward begins at."""
+
+    def __init__(self, engine: Any, look: Callable[[Any], None]) -> None:
+        self.engine = engine
+        self.look = look
+
+    def run_backward(self, roots: Any, *args: Any, **kwargs: Any) -> Any:
+        self.look(roots)
+        return self.engine.run_backward(roots, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.engine, name)
+
+
+def sketch(run: CaseRun) -> Dict[str, Any]:
+    """Go through the steps of `run` up to the first that fails, and return the answer with its graph."""
+    picture = Picture(run)
+    variable, hooks = torch.autograd.Variable, torch._C._autograd
+    engine, push = variable._execution_engine, hooks._push_saved_tensors_default_hooks
+    variable._execution_engine = Watched(engine, picture.look)
+    hooks._push_saved_tensors_default_hooks = lambda pack, unpack: push(pack, picture.hiding(unpack))
+    try:
+        go_through(run, picture.look)
+    finally:
+        variable._execution_engine, hooks._push_saved_tensors_default_hooks = engine, push
+        picture.kept.clear()  # nodes hold hooks that hold the picture, a circle that Python can't see
+    return {"status": "pass", "graph": picture.graph()}
+
+
+def go_through(run: CaseRun, look: Callable[[], None]) -> None:
+    for step in run.steps:
+        run.line = step["line"]
+        if "do" in step:
+            problem = run.statements(step)
+            look()
+            if problem is not None:
+                return
+        else:
+            called = [entry["subject"] for entry in step["expect"] if not is_log(entry) and "(" in entry["subject"]]
+            for subject in called:
+                with contextlib.suppress(Exception, GeneratorExit):
+                    run.evaluate(subject)
+            if called:
+                look()
+
+
+class Picture:
+    """What has been seen of a graph; it only grows."""
+
+    def __init__(self, run: CaseRun) -> None:
+        self.run = run
+        self.tensors: List[Json] = []
+        self.nodes: List[Json] = []
+        self.cut = False
+        self.looking = False
+        self.kept: List[Any] = []
+        self.places: Dict[Tuple[int, int], int] = {}  # of tensors, by themselves and their grad_fn
+        self.outputs: Dict[Tuple[int, int], int] = {}  # of tensors, by their grad_fn and number
+        self.contents: Dict[Tuple[int, Any, int], int] = {}  # of tensors, by storage, shape and version
+        self.storages: Dict[int, int] = {}  # the first tensor on each
+        self.numbers: Dict[int, int] = {}  # of nodes
+        self.pending: Deque[Any] = collections.deque()  # nodes whose edges have not been followed
+
+    def graph(self) -> Optional[Dict[str, Any]]:
+        """Return the graph as a report holds it, or None when the case had nothing to do with one."""
+        if not self.nodes and not any(entry["requires_grad"] for entry in self.tensors):
+            return None
+        target = f"{self.run.device}-{self.run.dtype_name}"
+        cut = {"cut": True} if self.cut else {}
+        return {"target": target, "tensors": self.tensors, "nodes": self.nodes, **cut}
+
+    def hiding(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Return `unpack`, for the case only."""
+
+        def unless_looking(packed: Any) -> Any:
+            if self.looking:
+                raise Hidden
+            return unpack(packed)
+
+        return unless_looking
+
+    def look(self, roots: Any = ()) -> None:
+        """Take in what the case's names hold and what hangs on it, and on `roots`; leave no trace in the case."""
+        if self.looking:
+            return
+        warned, logged = len(self.run.warned), len(self.run.log)
+        self.looking = True
+        try:
+            with torch._C.DisableTorchFunction():
+                for name, value in held(self.run.names):
+                    self.take_in(name, value)
+                for root in roots if isinstance(roots, (list, tuple)) else (roots,):
+                    self.take_in("", root)
+                self.follow()
+        except Exception:
+            self.pending.clear()  # a picture that lacks something is better than none
+        finally:
+            self.looking = False
+            del self.run.warned[warned:], self.run.log[logged:]
+
+    def take_in(self, name: str, value: Any) -> None:
+        try:
+            if not isinstance(value, torch.Tensor):
+                self.edge(value if is_node(value) else value.node)  # or a GradientEdge, which has one
+            elif not name and value.grad_fn is not None:
+                self.number(value.grad_fn)  # a result that nothing holds
+            elif name or value.requires_grad:
+                index = self.place(name, value)
+                if name and index is not None and self.tensors[index]["has_grad"]:
+                    grad = value.grad
+                    if grad is not None and grad.grad_fn is not None:
+                        self.place(f"{name}.grad", grad)
+        except Exception:
+            return  # there is no saying what can be wrong with it
+
+    def place(self, name: str, tensor: torch.Tensor) -> Optional[int]:
+        """Return the index of a tensor as its grad_fn now is; None when there are too many."""
+        node = tensor.grad_fn
+        index = self.places.get((id(tensor), id(node)))
+        if index is None:
+            if len(self.tensors) >= MOST_TENSORS:
+                self.cut = True
+                return None
+            index = self.places[id(tensor), id(node)] = len(self.tensors)
+            self.kept += (tensor, node)
+            self.tensors.append(self.described(index, tensor, node))
+        entry = self.tensors[index]
+        entry["name"] = entry["name"] or name
+        entry["requires_grad"] = bool(tensor.requires_grad)
+        entry["retains_grad"] = retains = bool(fact(tensor, "retains_grad", False))
+        if not entry["has_grad"] and (node is None or retains):  # torch warns who asks others for their grad
+            entry["has_grad"] = fact(tensor, "grad", None) is not None
+        return index
+
+    def described(self, index: int, tensor: torch.Tensor, node: Any) -> Json:
+        """Return the entry of a tensor that is new."""
+        shape = shape_of(tensor)
+        output_nr = fact(tensor, "output_nr", 0)
+        shares = None
+        storage, pointer = storage_of(tensor)
+        if pointer:
+            self.kept.append(storage)  # the tensor can be given another one
+            first = self.storages.setdefault(pointer, index)
+            shares = None if first == index else first
+            self.contents.setdefault((pointer, tuple(shape), fact(tensor, "_version", -1)), index)
+        number = self.number(node)
+        if node is not None:
+            self.outputs.setdefault((id(node), output_nr), index)
+        return {
+            "name": "", "line": self.run.line, "shape": shape, "is_leaf": bool(tensor.is_leaf), "requires_grad": False,
+            "retains_grad": False, "has_grad": False, "accumulates": False, "node": number, "output_nr": output_nr,
+            "shares_storage": shares,
+        }  # fmt: skip
+
+    def number(self, node: Any) -> Optional[int]:
+        """Return the index of a node; None for no node, and when there are too many."""
+        if node is None:
+            return None
+        index = self.numbers.get(id(node))
+        if index is None:
+            if len(self.nodes) >= MOST_NODES:
+                self.cut = True
+                return None
+            index = self.numbers[id(node)] = len(self.nodes)
+            self.kept.append(node)
+            self.nodes.append({"name": name_of_node(node), "next": [], "saved": []})
+            self.pending.append(node)
+        return index
+
+    def follow(self) -> None:
+        """Follow the edges of the nodes that are new, and of those that this leads to."""
+        while self.pending:
+            node = self.pending.popleft()
+            entry = self.nodes[self.numbers[id(node)]]
+            entry["next"] = [self.edge(following) for following, _ in fact(node, "next_functions", ())]
+            entry["saved"] = [
+                {"name": name, "tensor": None if tensor is None else self.found(tensor)}
+                for name, tensor in saved_by(node)
+            ]
+
+    def edge(self, node: Any) -> Optional[Dict[str, Optional[int]]]:
+        """Return where a gradient goes that goes to `node`."""
+        leaf = fact(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
+        if leaf is None:
+            index = self.number(node)
+            return None if index is None else {"node": index, "tensor": None}
+        place = self.place("", leaf)
+        if place is None:
+            return None
+        self.tensors[place]["accumulates"] = True
+        return {"node": None, "tensor": place}
+
+    def found(self, tensor: torch.Tensor) -> Optional[int]:
+        """Return the index of a saved tensor; a result comes out of its node as another object each time."""
+        with contextlib.suppress(Exception):
+            node = tensor.grad_fn
+            index = self.places.get((id(tensor), id(node)))
+            if index is None and node is not None:
+                index = self.outputs.get((id(node), tensor.output_nr))
+            if index is None:
+                content = (storage_of(tensor)[1], tuple(shape_of(tensor)), tensor._version)
+                index = self.contents.get(content)
+            return index
+        return None
+
+
+def fact(owner: Any, name: str, default: Any) -> Any:
+    """Return an attribute, or `default` where asking for it is an error, as for many of unusual tensors."""
+    try:
+        return getattr(owner, name)
+    except Exception:
+        return default
+
+
+def shape_of(tensor: torch.Tensor) -> List[int]:
+    """Return the shape of a tensor, with -1 for what is no number."""
+    try:
+        return [int(size) for size in tensor.shape]
+    except Exception:
+        return [-1] * fact(tensor, "ndim", 0)
+
+
+def storage_of(tensor: torch.Tensor) -> Tuple[Any, int]:
+    """Return the storage of a tensor and its address, which is 0 where there is none."""
+    try:
+        storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+        return storage, int(storage.data_ptr())
+    except Exception:
+        return None, 0
+
+
+def saved_by(node: Any) -> Iterator[Tuple[str, Optional[torch.Tensor]]]:
+    """Yield the tensors that a node has saved, with its names for them; None for one that it doesn't give out."""
+    own = isinstance(node, torch._C._FunctionBase)
+    raw = "_raw_saved_"
+    names = ["tensors"] if own else [name[len(raw) :] for name in vars(type(node)) if name.startswith(raw)]
+    for name in sorted(names, key=lambda name: (name != "self", name)):
+        try:
+            value = node.saved_tensors if own else getattr(node, f"_saved_{name}")
+        except Exception:
+            value = fact(node, raw + name, ())  # to count them at least
+            value = [Hidden] * len(value) if isinstance(value, tuple) else Hidden
+        several = value if isinstance(value, (list, tuple)) else [value]
+        for index, item in enumerate(several):
+            if item is not None:
+                label = str(index) if own else f"{name}[{index}]" if several is value else name
+                yield label, item if isinstance(item, torch.Tensor) else None

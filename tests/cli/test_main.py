@@ -1,0 +1,413 @@
+"""The command line and the installed package: the shipped cases run from anywhere, and reports can be read anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import types
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+from samples import CPU, HOSTILE, failed, outcome, report
+
+from conformance import __version__
+from conformance.cli import main as cli
+from conformance.language.files import shipped_cases
+from conformance.pytest_plugin.arguments import joined, loads_the_plugin
+from conformance.results.diff import GATES, MEANINGS
+from conformance.results.store import text_of
+
+
+def run(*command: str, directory: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHONPATH", "COV"))}
+    environment = own if path is None else {**own, "PYTHONPATH": str(path)}
+    return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_run_runs_the_shipped_cases_from_anywhere(tmp_path: Path) -> None:
+    done = run(sys.executable, "-m", "conformance", "run", "-k", "hooks", directory=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cases/hooks.yaml" in done.stdout
+    assert len(list((tmp_path / "reports").glob("torch-*.json"))) == 1
+
+
+def test_run_takes_a_case_file_of_the_users_own(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_bytes((shipped_cases() / "graph.yaml").read_bytes())
+    done = run(sys.executable, "-m", "conformance", "run", "own.yaml", "-v", directory=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "own.yaml::node-of-an-exponential[cpu-float32] PASSED" in done.stdout
+    assert " passed" in done.stdout
+
+
+def test_a_wheel_holds_the_cases_and_runs_them(tmp_path: Path) -> None:
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    built = run(*pip, "--wheel-dir", str(tmp_path), str(ROOT), directory=tmp_path)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    where = run(sys.executable, "-m", "conformance", "cases", directory=elsewhere, path=tmp_path / "site")
+    assert where.stdout.strip() == str(tmp_path / "site" / "conformance" / "cases")
+    done = run(sys.executable, "-m", "conformance", "run", "-q", directory=elsewhere, path=tmp_path / "site")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+    assert (elsewhere / "reports" / "index.html").is_file(), done.stdout
+
+
+def test_cases_prints_where_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["cases"]) == 0
+    assert capsys.readouterr().out == f"{shipped_cases()}\n"
+
+
+def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["rnu"])
+    assert ended.value.code == 2
+    assert "invalid choice: 'rnu'" in capsys.readouterr().err
+
+
+def test_a_path_after_a_blank_is_joined_to_its_option() -> None:
+    assert joined(["-x", "--python", "/p", "a.yaml"]) == ["-x", "--python=/p", "a.yaml"]
+    assert joined(["--python=/p", "--report", "out"]) == ["--python=/p", "--report=out"]
+    assert joined(["--python"]) == ["--python"]
+    assert joined(["-k", "python"]) == ["-k", "python"]
+
+
+def test_only_a_directory_whose_conftest_loads_the_plugin_is_ours(tmp_path: Path) -> None:
+    assert loads_the_plugin(ROOT / "cases")
+    (tmp_path / "conftest.py").write_text("")
+    assert not loads_the_plugin(tmp_path)
+
+
+def test_a_python_outside_of_the_checkout_can_be_given_with_a_blank() -> None:
+    done = run(sys.executable, "-m", "pytest", "-q", "--python", sys.executable, "-k", "hooks", directory=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
+def test_installing_the_suite_brings_no_torch() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    needed = text.partition("dependencies = [")[2].partition("]")[0]
+    assert '"pytest>=' in needed
+    assert "torch" not in needed
+
+
+def test_run_takes_paths_with_a_blank_also_where_a_conftest_brings_the_plugin(tmp_path: Path) -> None:
+    """In a checkout pytest would else take the interpreter, which is there, for a place of tests."""
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["conformance.pytest_plugin.plugin"]\n')
+    (tmp_path / "mine.yaml").write_text("include: [shipped]\nissues: []\n")
+    options = (
+        "--python",
+        sys.executable,
+        "--known-issues",
+        "mine.yaml",
+        "--report",
+        "out",
+        "-k",
+        "hardswish-at-its-bounds",
+    )
+    (tmp_path / "out").mkdir()
+    done = run(sys.executable, "-m", "conformance", "run", "-q", *options, directory=tmp_path, path=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+    assert list((tmp_path / "out").glob("torch-*.json"))
+
+
+REPORT_COMMANDS = ("report", "merge", "diff", "summary", "badge", "known-issues")
+GOOD = outcome("pass")
+OLD = report({("a", CPU): GOOD, ("b", CPU): failed()})
+WORSE = report({("a", CPU): failed(), ("b", CPU): failed()})
+BETTER = report({("a", CPU): GOOD, ("b", CPU): GOOD})
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory, the current one, with some reports in it."""
+    monkeypatch.chdir(tmp_path)
+    hostile = report({("a", CPU): failed(HOSTILE, HOSTILE, HOSTILE), ("b", HOSTILE): GOOD}, torch=HOSTILE)
+    for name, made in {"old": OLD, "worse": WORSE, "better": BETTER, "hostile": hostile}.items():
+        (tmp_path / f"{name}.json").write_text(text_of(made), encoding="utf-8")
+    (tmp_path / "broken.json").write_text(text_of(OLD)[:-50], encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Put a page in the place of the real one, and return what it is asked to show."""
+    asked: list[Any] = []
+
+    def page_of(reports: Any, skipped: Any = ()) -> str:
+        asked.extend([list(reports), list(skipped)])
+        return "<html>"
+
+    monkeypatch.setitem(sys.modules, "conformance.render.page.page", types.SimpleNamespace(page_of=page_of))
+    return asked
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return what a command that is refused says on stderr; it says nothing else."""
+    assert cli.main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("error: ")
+    assert "\nhint: " in told.err
+    return told.err
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(("new", "status"), [("better.json", 0), ("old.json", 0), ("worse.json", 1)])
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_diff_gates_in_every_format(capsys: pytest.CaptureFixture[str], new: str, status: int, form: str) -> None:
+    assert cli.main(["diff", "old.json", new, "--format", form]) == status
+    told = capsys.readouterr()
+    assert told.err == ""
+    if form == "json":
+        assert json.loads(told.out)["gates"] == bool(status)
+    else:
+        assert ("worse (regressed)" in told.out) == bool(status)
+
+
+@pytest.mark.usefixtures("here")
+def test_diff_refuses_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.json").write_text(text_of(report({("z", CPU): GOOD})), encoding="utf-8")
+    assert "error: old.json and other.json can't be compared: they have no case in common\n" in refused(
+        capsys, "diff", "old.json", "other.json"
+    )
+    assert "broken.json: can't be read as a report: " in refused(capsys, "diff", "old.json", "broken.json")
+    assert "missing.json: can't be read: No such file" in refused(capsys, "diff", "missing.json", "old.json")
+    assert "can't be read: Is a directory" in refused(capsys, "diff", ".", "old.json")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "cp1252"])
+def test_diff_prints_hostile_text_on_any_terminal(form: str, encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", "diff", "old.json", "hostile.json", "--format", form],
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == b""
+    text = done.stdout.decode(encoding if form == "text" else "utf-8")
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert "U+D800" in text
+
+
+@pytest.mark.usefixtures("here")
+def test_errors_show_what_cannot_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no\u27e8U+001B\u27e9\u27e8U+DC80\u27e9.json: can't be read" in refused(capsys, "badge", "no\x1b\udc80.json")
+
+
+def test_merge_writes_to_stdout_a_file_or_a_directory(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["merge", "old.json"]) == 0
+    assert capsys.readouterr() == (text_of(OLD), "")
+    assert cli.main(["merge", "-o", "deep/one.json", "old.json", "old.json"]) == 0
+    assert (here / "deep" / "one.json").read_text(encoding="utf-8") == text_of(OLD)
+    for place in ("deep", "new/"):
+        assert cli.main(["merge", "-o", place, "old.json"]) == 0
+        assert (here / place / f"{OLD.build.slug}.json").is_file()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_merge_notes_what_is_missing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part = report({("a", CPU): GOOD, ("b", CPU): None}, finished=False)
+    (here / "shards").mkdir()
+    (here / "shards" / "one.json").write_text(text_of(part), encoding="utf-8")
+    assert cli.main(["merge", "-o", "out.json", "shards"]) == 0
+    assert capsys.readouterr().err == (
+        "note: shards/one.json is incomplete: its run did not finish\n"
+        "note: the report is incomplete: 1 of 2 planned have no outcome\n"
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_merge_refuses_with_the_file_and_the_fact(capsys: pytest.CaptureFixture[str]) -> None:
+    message = refused(capsys, "merge", "old.json", "worse.json")
+    assert message.startswith(
+        "error: worse.json: outcomes: a[cpu-float32]: status: expected 'pass' as in old.json, got"
+    )
+    assert "is it cut off?" in refused(capsys, "merge", "old.json", "broken.json")
+
+
+def test_merge_names_no_file_after_what_a_stranger_chose(here: Path) -> None:
+    made = report({("a", CPU): GOOD}, torch="../../x\x00\n", system="/etc/\ud800")
+    (here / "x.json").write_text(text_of(made), encoding="utf-8")
+    assert cli.main(["merge", "-o", "out/", "x.json"]) == 0
+    (written,) = (here / "out").iterdir()
+    assert written.name == "torch-.._.._x⟨U+0000⟩⟨U+000A⟩-01234567-py3.11-_etc_⟨U+D800⟩.json"
+
+
+@pytest.mark.usefixtures("here")
+def test_what_cannot_be_written_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "old.json/x.json: can't be written: " in refused(capsys, "merge", "-o", "old.json/x.json", "old.json")
+
+
+def test_report_writes_the_page_of_files_and_directories(
+    here: Path, page: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "more").mkdir()
+    (here / "more" / "b.json").write_text(text_of(WORSE), encoding="utf-8")
+    (here / "more" / "a.json").write_text(text_of(BETTER), encoding="utf-8")
+    assert cli.main(["report", "old.json", "more"]) == 0
+    assert page == [[OLD, BETTER, WORSE], []]
+    assert (here / "reports" / "index.html").read_text(encoding="utf-8") == "<html>"
+    assert capsys.readouterr().out == "reports/index.html\n"
+
+
+def test_report_refuses_what_it_cannot_read_unless_told_otherwise(
+    here: Path, page: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "empty").mkdir()
+    assert "broken.json: can't be read as a report: " in refused(capsys, "report", "old.json", "broken.json")
+    assert "empty: there is no *.json in this directory" in refused(capsys, "report", "empty")
+    assert "none of the reports can be read" in refused(capsys, "report", "--skip-unreadable", "broken.json")
+    assert page == []
+    assert cli.main(["report", "--skip-unreadable", "-o", "x.html", "broken.json", "old.json", "nowhere.json"]) == 0
+    assert page[0] == [OLD]
+    assert [reason.partition(": ")[0] for reason in page[1]] == ["broken.json", "nowhere.json"]
+
+
+@pytest.mark.usefixtures("here")
+def test_summary_prints_no_more_than_its_limit(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert cli.main(["summary", "old.json", "hostile.json"]) == 0
+    whole = capfdbinary.readouterr().out
+    assert whole.startswith(b"## Autograd conformance\n")
+    assert cli.main(["summary", "--limit", "600", "old.json", "hostile.json"]) == 0
+    assert len(capfdbinary.readouterr().out) <= 600 < len(whole)
+
+
+def test_a_page_for_others_says_nothing_of_the_machines(here: Path, page: list[Any]) -> None:
+    assert cli.main(["report", "-o", "out.html", "--without-machines", "old.json"]) == 0
+    (shown,) = page[0]
+    assert (shown.build.path, shown.build.executable, shown.build.platform) == ("", "", "")
+    assert shown.outcomes == OLD.outcomes
+    assert (here / "out.html").is_file()
+
+
+@pytest.mark.usefixtures("here")
+def test_known_issues_are_drafted_from_what_is_red(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["known-issues", "old.json"]) == 0
+    assert "  - case: b\n    targets: [cpu]\n    torch: '>=2.13'\n" in capsys.readouterr().out
+    assert "expected a version" in refused(capsys, "known-issues", "hostile.json")
+
+
+def test_directories_are_compared_by_the_names_of_their_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for place, files in {"before": {"a": OLD, "b": OLD}, "after": {"a": OLD, "b": BETTER, "c": WORSE}}.items():
+        (here / place).mkdir()
+        for name, made in files.items():
+            (here / place / f"{name}.json").write_text(text_of(made), encoding="utf-8")
+    assert cli.main(["diff", "before", "after"]) == 0
+    capsys.readouterr()
+    assert cli.main(["diff", "before", "after", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["builds"].keys() == {"a.json", "b.json", "c.json"}
+    assert cli.main(["diff", "after", "before"]) == 1
+    assert "== c.json\nworse (gone)" in capsys.readouterr().out
+    (here / "empty").mkdir()
+    assert "there is no *.json in this directory" in refused(capsys, "diff", "before", "empty")
+
+
+@pytest.mark.usefixtures("here")
+def test_badge_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["badge", "old.json", "--label", "nightly"]) == 0
+    assert json.loads(capsys.readouterr().out)["message"] == "1 fail, 1 pass"
+
+
+@pytest.mark.parametrize("command", ["", "cases", *REPORT_COMMANDS])
+def test_help_gives_an_example_and_the_exit_statuses(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert "exit status" in text
+    if command != "cases":
+        assert f"  autograd-conformance {command}" in text
+
+
+def test_help_of_diff_says_which_kinds_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["diff", "--help"])
+    text = capsys.readouterr().out
+    for kind, meaning in MEANINGS.items():
+        assert f"\n{'*' if kind in GATES else ' '} {kind.replace('-', ' '):16} {meaning}\n" in text
+
+
+def test_run_leaves_help_to_pytest(tmp_path: Path) -> None:
+    done = run(sys.executable, "-m", "conformance", "run", "--help", directory=tmp_path)
+    assert done.returncode == 0
+    assert "autograd conformance:" in done.stdout
+    assert "--require-device" in done.stdout
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"autograd-conformance {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["diff", "one.json"], ["summary", "--limit", "0", "x"], ["badge", "a", "b"]])
+def test_a_command_that_is_not_complete_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
+
+
+def test_reading_reports_needs_neither_pytest_nor_torch(here: Path) -> None:
+    commands = [
+        ["diff", "old.json", "better.json"], ["merge", "old.json"], ["summary", "old.json"], ["badge", "old.json"],
+        ["known-issues", "old.json"], ["report", "old.json"],
+    ]  # fmt: skip
+    program = (
+        "import sys\nfrom conformance import cli\n"
+        f"for command in {commands!r}: assert cli.main(command) == 0\n"
+        "assert not {'pytest', '_pytest', 'torch'} & sys.modules.keys()\n"
+    )
+    done = run(sys.executable, "-c", program, directory=here, path=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(here: Path) -> None:
+    (here / "long.json").write_text(
+        text_of(report({("a", f"d{number}-float32"): failed() for number in range(9000)})), encoding="utf-8"
+    )
+    program = f"{shlex.quote(sys.executable)} -m conformance merge long.json | head -c 1"
+    done = run("sh", "-c", program, directory=here, path=ROOT)
+    assert (done.stdout, done.stderr) == ("{", "")
+
+
+def test_history_prints_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(shipped_cases() / "versions.yaml")
+    assert cli.main(["history", file]) == 0
+    assert capsys.readouterr().out.startswith("torch 2.")
+    assert cli.main(["history", file, "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.startswith("| torch | behaviour | of | before | since |\n")
+    assert cli.main(["history", file, "--format", "json"]) == 0
+    assert {turn["file"] for turn in json.loads(capsys.readouterr().out)["turns"]} == {"versions.yaml"}
+
+
+def test_history_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("topic: T\ncases: 1\nother: 2\n", encoding="utf-8")
+    told = {
+        str(tmp_path / "missing.yaml"): [
+            f"error: {tmp_path / 'missing.yaml'}: can't be read: No such file or directory"
+        ],
+        str(wrong): [
+            "error: wrong.yaml:2:8: cases: expected a list, got 1",
+            "error: wrong.yaml:3:1: other: unknown key 'other' (it takes topic, cases, programs)",
+        ],
+    }
+    for place, lines in told.items():
+        assert cli.main(["history", place]) == 2
+        assert capsys.readouterr().err.splitlines()[:-1] == lines
+    wrong.unlink()
+    assert cli.main(["history", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("error: there is no case file in this directory\n")

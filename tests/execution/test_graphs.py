@@ -1,0 +1,334 @@
+"""How sketches get into the report, are kept between runs, and never touch an outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+from sessions import Result, Session
+
+from conformance.execution.graphs import Sketches
+from conformance.execution.workers import LOST_SKETCHES
+from conformance.language.schema import load_schema
+from conformance.model.build import Build, Target
+from conformance.model.case import Case
+from conformance.model.outcome import Outcome
+from conformance.results.store import load_report
+
+GOOD = """\
+- a = tensor([2.0], requires_grad=True)
+- b = a * 3
+- b.backward()
+- expect:
+    a: {is_leaf: true, requires_grad: true, grad: [3.0]}
+    b: {grad_fn: MulBackward0}
+"""
+WRONG = """\
+- a = tensor([2.0], requires_grad=True)
+- b = a * 3
+- expect: {b: [7.0]}
+- c = b.exp()
+- expect: {c: {is_leaf: false}}
+"""
+ERROR = "- a = tensor([2.0], requires_grad=True)\n- b = a.exp().reshape(7)\n- expect: {a: {is_leaf: true}}\n"
+PLAIN = "- a = ones(2)\n- expect: {a: 1}\n"
+MARKED = "- a = tensor([{mark}], requires_grad=True)\n- b = a.exp()\n- expect: {{a: {{is_leaf: true}}}}\n"
+
+# A module for the worker that counts how often a tensor with a certain value is made, and does something
+# the second time: when the case that makes it is sketched.
+PLANTED = """\
+import os, signal, time
+import torch
+real = torch.tensor
+made = []
+def tensor(data, **kwargs):
+    if isinstance(data, list) and data and data[0] == 13.0:
+        made.append(data)
+        if len(made) == 2:
+            {action}
+    return real(data, **kwargs)
+torch.tensor = tensor
+"""
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+def graphs(result: Result) -> dict[str, Any]:
+    assert result.report is not None, result.output
+    Draft202012Validator(load_schema("report.schema.json")).validate(result.report)
+    found: dict[str, Any] = result.report.get("graphs", {})
+    return found
+
+
+def plant(session: Session, action: str) -> None:
+    session.write("planted.py", PLANTED.format(action=action))
+
+
+def count_asked(session: Session) -> None:
+    """Have the worker write a line to the file `asked` for each sketch."""
+    session.write(
+        "counting.py",
+        """\
+        from pathlib import Path
+        import conformance.worker.tracer as place
+        real = place.sketch
+        def sketch(run):
+            with open("asked", "a") as file:
+                file.write("x")
+            return real(run)
+        place.sketch = sketch
+        """,
+    )
+
+
+def asked(session: Session) -> int:
+    path = session.directory / "asked"
+    count = len(path.read_text()) if path.exists() else 0
+    path.unlink(missing_ok=True)
+    return count
+
+
+def test_the_report_has_the_graph_of_each_case_that_ran(session: Session) -> None:
+    session.cases(good=GOOD, wrong=WRONG, error=ERROR, plain=PLAIN, other=GOOD)
+    result = session.run("--deselect", "first.yaml::other[cpu-float32]")
+    assert result.statuses == {"good": "pass", "wrong": "fail", "error": "error", "plain": "pass", "other": "not-run"}
+    found = graphs(result)
+    assert list(found) == ["good", "wrong", "error"]
+    assert found["good"]["target"] == "cpu-float32"
+    assert [tensor["name"] for tensor in found["good"]["tensors"]] == ["a", "b"]
+    assert found["good"]["nodes"][0]["next"] == [{"tensor": 0}, None]
+    assert [tensor["name"] for tensor in found["wrong"]["tensors"]] == ["a", "b"]  # it went no further
+    (path,) = (session.directory / "reports").glob("*.json")
+    assert json.loads(msgspec.json.encode(load_report(path).graphs)) == found
+
+
+def test_the_first_target_that_ran_gives_the_graph(session: Session) -> None:
+    session.cases(good=GOOD, other=GOOD)
+    both = ("--dtype", "float64", "--dtype", "float32")
+    found = graphs(session.run(*both, "--deselect", "first.yaml::other[cpu-float64]"))
+    assert {case: graph["target"] for case, graph in found.items()} == {"good": "cpu-float64", "other": "cpu-float32"}
+
+
+def test_a_second_run_asks_for_nothing_and_has_the_same_graphs(session: Session) -> None:
+    session.cases(good=GOOD, wrong=WRONG, plain=PLAIN)
+    count_asked(session)
+    first = graphs(session.run("--device-module", "counting"))
+    assert asked(session) == 3
+    assert graphs(session.run("--device-module", "counting")) == first
+    assert graphs(session.run("--device-module", "counting", "-k", "good")) == {"good": first["good"]}
+    assert asked(session) == 0
+    session.cases(good=GOOD, wrong=WRONG.replace("7.0", "6.0"), plain=PLAIN)
+    again = graphs(session.run("--device-module", "counting"))
+    assert asked(session) == 1
+    assert [tensor["name"] for tensor in again["wrong"]["tensors"]] == ["a", "b", "c"]
+    session.run("--device-module", "counting", "-p", "no:cacheprovider")
+    assert asked(session) == 3
+
+
+def test_what_is_kept_and_broken_is_made_again(session: Session) -> None:
+    session.cases(good=GOOD)
+    first = graphs(session.run())
+    (kept,) = session.directory.rglob("*.graphs.json")
+    for content in ("", "{", "[]", kept.read_text()[:-9], kept.read_text().replace('"state":"', '"state":"0')):
+        kept.write_text(content)
+        result = session.run()
+        assert result.status == 0, result.output
+        assert graphs(result) == first
+
+
+@pytest.mark.parametrize("action", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)"])
+def test_a_sketch_that_ends_the_worker_costs_only_its_picture(session: Session, action: str) -> None:
+    plant(session, action)
+    session.cases(before=GOOD, bad=MARKED.format(mark=13.0), after=GOOD, last=WRONG)
+    result = session.run("--device-module", "planted")
+    assert result.statuses == {"before": "pass", "bad": "pass", "after": "pass", "last": "fail"}
+    assert list(graphs(result)) == ["before", "after", "last"]
+
+
+def test_a_sketch_that_never_ends_costs_only_its_picture(session: Session) -> None:
+    plant(session, "time.sleep(600)")
+    session.cases(before=GOOD, bad=MARKED.format(mark=13.0), after=GOOD)
+    begin = time.monotonic()
+    result = session.run("--device-module", "planted", "--case-timeout", "2")
+    assert result.statuses == {"before": "pass", "bad": "pass", "after": "pass"}
+    assert list(graphs(result)) == ["before", "after"]
+    assert time.monotonic() - begin < 120
+
+
+def test_no_more_are_made_when_many_workers_were_lost(session: Session) -> None:
+    session.write(
+        "deadly.py",
+        """\
+        import os
+        import conformance.worker.tracer as place
+        def sketch(run):
+            with open("asked", "a") as file:
+                file.write("x")
+            os._exit(1)
+        place.sketch = sketch
+        """,
+    )
+    session.cases(**{f"case_{number}": GOOD for number in range(20)})
+    result = session.run("--device-module", "deadly")
+    assert set(result.statuses.values()) == {"pass"}
+    assert graphs(result) == {}
+    assert asked(session) == LOST_SKETCHES
+
+
+def test_workers_of_xdist_find_the_same_graphs_and_keep_them(session: Session) -> None:
+    cases = {f"case_{number}": GOOD.replace("3", str(number + 3)) for number in range(12)}
+    session.cases(**cases, wrong=WRONG, plain=PLAIN)
+    count_asked(session)
+    alone = graphs(session.run("--device-module", "counting", "-p", "no:cacheprovider"))
+    assert asked(session) == 14
+    assert graphs(session.run("--device-module", "counting", "-n", "2")) == alone
+    assert asked(session) == 14
+    again = session.run("--device-module", "counting", "-n", "2")
+    assert graphs(again) == alone
+    assert list(graphs(again)) == list(alone)
+    assert graphs(session.run("--device-module", "counting")) == alone
+    assert asked(session) == 0
+
+
+def test_in_one_process_the_graphs_are_the_same(session: Session) -> None:
+    session.cases(good=GOOD, wrong=WRONG, plain=PLAIN)
+    apart = graphs(session.run("-p", "no:cacheprovider"))
+    result = session.run("-p", "no:cacheprovider", "--isolation", "none")
+    assert graphs(result) == apart
+    assert result.statuses == {"good": "pass", "wrong": "fail", "plain": "pass"}
+
+
+def test_who_debugs_a_case_comes_by_once(session: Session) -> None:
+    session.cases(good=GOOD)
+    count_asked(session)
+    result = session.run("--isolation", "none", "--pdb", "--device-module", "counting")
+    assert result.statuses == {"good": "pass"}
+    assert graphs(result) == {}
+    assert asked(session) == 0
+
+
+def test_outcomes_are_the_same_with_sketches_and_without(session: Session) -> None:
+    count = "- |\n  class Count(Function):\n    times = 0\n- Count.times += 1\n- expect: {Count.times: 1}\n"
+    hooks = "- a = ones(1, requires_grad=True)\n- 'a.register_hook(lambda g: log(1))'\n- a.exp().backward()\n"
+    session.cases(good=GOOD, wrong=WRONG, error=ERROR, count=count, hooks=hooks + "- expect: {log: [1]}\n")
+    count_asked(session)
+    cold = session.run("--device-module", "counting")
+    assert asked(session) == 5
+    warm = session.run("--device-module", "counting")
+    assert asked(session) == 0
+    assert graphs(cold) == graphs(warm) != {}
+    for result in (cold, warm):
+        for outcome in result.outcomes.values():
+            del outcome["seconds"]
+    assert cold.outcomes == warm.outcomes
+    assert cold.statuses == {"good": "pass", "wrong": "fail", "error": "error", "count": "pass", "hooks": "pass"}
+
+
+def test_a_run_that_stops_early_has_what_was_answered(session: Session) -> None:
+    session.cases(good=GOOD, wrong=WRONG, other=GOOD)
+    assert list(graphs(session.run("-x"))) == ["good", "wrong"]
+
+
+def test_a_run_that_is_interrupted_does_not_wait_for_the_rest(session: Session) -> None:
+    plant(session, "time.sleep(600)")
+    session.cases(bad=MARKED.format(mark=13.0), endless="- a = ones(1)\n- expect: {a: 1}\n")
+    session.write(
+        "conftest.py",
+        """\
+        pytest_plugins = ["conformance.pytest_plugin.plugin"]
+        def pytest_runtest_logreport(report):
+            if report.when == "call":
+                print("SEEN", flush=True)
+        """,
+    )
+    process = subprocess.Popen(
+        session.command("-s", "--device-module", "planted"), cwd=session.directory, env=session.environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "SEEN" in line:
+            break
+    begin = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert time.monotonic() - begin < 30
+    report = session.report()
+    assert report is not None
+    assert "footer" in report
+
+
+class Answering:
+    """A worker that answers what it is told to."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.given = answer
+        self.requests: list[tuple[int, dict[str, Any]]] = []
+
+    def request(self, number: int, program: dict[str, Any]) -> None:
+        self.requests.append((number, program))
+
+    def answer(self, number: int, seconds: float) -> dict[str, Any] | None:
+        assert number < 0
+        return self.given if seconds else None
+
+
+def sketches_with(answer: dict[str, Any]) -> tuple[Sketches, Answering]:
+    build = Build(
+        torch="2.13.0", git="0" * 40, debug=False, cuda=None, hip=None, config="", path="/nowhere", python="3.11.0",
+        implementation="CPython", executable=sys.executable, system="linux-x86_64", platform="", devices=(),
+    )  # fmt: skip
+    worker = Answering(answer)
+    return Sketches(build, None, worker), worker
+
+
+CASE = Case(
+    file="f.yaml", line=1, topic="T", id="c", title="t", why="w", rules=("a.b",), source=(), torch=None, dtypes=(),
+    devices=(), steps=({"line": 7, "do": "a = 1"}, {"line": 8, "do": "b = 1"}), text="", digest="d",
+)  # fmt: skip
+TARGET = Target(device="cpu", dtype="float32")
+GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": "crash", "reason": "gone"},
+        {"status": "pass", "graph": {"target": 3}},
+        {"status": "pass", "graph": {**GRAPH, "more": 1}},
+        {"status": "pass", "graph": {**GRAPH, "nodes": [{"name": None, "next": [], "saved": []}]}},
+        {"status": "pass", "graph": None},
+    ],
+)
+def test_what_is_no_graph_is_dropped(answer: dict[str, Any]) -> None:
+    sketches, _ = sketches_with(answer)
+    sketches.see(CASE, TARGET, Outcome(status="pass"))
+    sketches.finish(1.0)
+    assert sketches.graphs([("c", "cpu-float32")]) == {}
+
+
+def test_a_case_is_asked_for_once_and_up_to_the_step_that_failed() -> None:
+    sketches, worker = sketches_with({"status": "pass", "graph": GRAPH})
+    sketches.see(CASE, TARGET, Outcome(status="unsupported"))
+    sketches.see(CASE, TARGET, Outcome(status="crash"))
+    assert worker.requests == []
+    sketches.see(CASE, TARGET, Outcome(status="fail", step=0))
+    sketches.see(CASE, TARGET, Outcome(status="pass"))
+    ((number, program),) = worker.requests
+    assert number < 0
+    assert program["sketch"]
+    assert program["steps"] == [{"number": 0, "line": 7, "do": "a = 1"}]
+    sketches.finish(1.0)
+    assert json.loads(msgspec.json.encode(sketches.graphs([("c", "cpu-float32")]))) == {"c": GRAPH}

@@ -1,0 +1,192 @@
+"""What cases with spellings are written out as: ordinary cases, which are read and judged like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from running import RULES, request_of, running_engine
+
+from conformance.language import expansion as equivalence
+from conformance.language.reader import parse_cases
+from conformance.language.yaml import read_document
+from conformance.model.case import Case
+from conformance.worker.engine import Engine
+
+PROGRAMS = """\
+programs:
+  - id: product
+    title: a product that broadcasts
+    inputs: {a: [[1.5], [-2.0]], b: [0.5, 3.0]}
+    result: a * b
+    g: [[1.0, -1.0], [2.0, 0.5]]
+    gradients: {a: "(g * b).sum(1, keepdim=True)", b: (g * a).sum(0)}
+  - id: square
+    title: a square
+    torch: ">=2.0"
+    dtypes: [float32, float64]
+    inputs: {c: "tensor([1.5])"}
+    result: |
+      h = c * 1
+      return h * c
+    g: tensor([2.0])
+    gradients: {c: 2 * c * g}
+"""
+CASES = """\
+cases:
+  - id: backward-or-grad
+    title: Both agree
+    why: They do the same
+    rules: [a.b]
+    torch: "<9"
+    spellings:
+      backward:
+        - f(*inputs).backward(g)
+        - found = [x.grad for x in inputs]
+      autograd.grad:
+        - found = autograd.grad(f(*inputs), inputs, g)
+"""
+SHARED = """\
+cases:
+  - id: ways-to-double
+    title: All are the same
+    why: They do the same
+    rules: [a.b]
+    given:
+      - x = tensor([1.5])
+    spellings:
+      product:
+        - y = x * 2
+      sum:
+        - y = x + x
+    expect: {y: {value: [3.0], requires_grad: false}, x: {version: 0}}
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with running_engine() as engine:
+        yield engine
+
+
+def written(text: str) -> list[Case]:
+    return parse_cases(f"topic: T\n{text}", "t.yaml", RULES)
+
+
+def statuses(engine: Engine, text: str) -> dict[str, str]:
+    return {case.id: engine.run(request_of(case))["status"] for case in written(text)}
+
+
+def test_there_is_a_case_for_each_program() -> None:
+    product, square = written(PROGRAMS + CASES)
+    assert product.id == "backward-or-grad-on-product"
+    assert product.title == "Both agree: a product that broadcasts"
+    assert (product.why, product.rules, product.topic) == ("They do the same", ("a.b",), "T")
+    assert (product.torch, product.dtypes) == ("<9", ())
+    assert (square.torch, square.dtypes) == ("<9,>=2.0", ("float32", "float64"))
+    assert product.written_out
+    assert product.line == square.line == 20
+
+
+def test_it_is_written_as_a_person_would_write_it() -> None:
+    assert (
+        written(PROGRAMS + CASES)[1].text
+        == """\
+  - id: backward-or-grad-on-square
+    title: 'Both agree: a square'
+    why: They do the same
+    rules: [a.b]
+    torch: <9,>=2.0
+    dtypes: [float32, float64]
+    steps:
+    - |-
+      def f(c):
+          h = c * 1
+          return h * c
+    - g = tensor([2.0])
+    - values = [tensor([1.5])]
+    - |-
+      # backward
+      c, = inputs = [x.clone().requires_grad_() for x in values]
+    - f(*inputs).backward(g)
+    - found = [x.grad for x in inputs]
+    - expect:
+        len(found): 1
+        found[0]: 2 * c * g
+        found[0].dtype == c.dtype: true
+        c: {is_leaf: true, requires_grad: true, version: 0, value: 'values[0]'}
+    - |-
+      # autograd.grad
+      c, = inputs = [x.clone().requires_grad_() for x in values]
+    - found = autograd.grad(f(*inputs), inputs, g)
+    - expect:
+        len(found): 1
+        found[0]: 2 * c * g
+        found[0].dtype == c.dtype: true
+        c: {is_leaf: true, requires_grad: true, version: 0, value: 'values[0]'}
+"""
+    )
+
+
+def test_what_is_written_out_passes(engine: Engine) -> None:
+    expected = {"backward-or-grad-on-product": "pass", "backward-or-grad-on-square": "pass"}
+    assert statuses(engine, PROGRAMS + CASES) == expected
+    assert statuses(engine, SHARED) == {"ways-to-double": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("(g * b).sum(1, keepdim=True)", "(g * b).sum(1)"),
+        ("2 * c * g", "2 * c"),
+        ("inputs, g)", "inputs, 2 * g)"),
+        ("f(*inputs).backward(g)", "f(*inputs).backward(g); inputs[0].detach().add_(1)"),
+        ("found = [x.grad for x in inputs]", "found = [x.grad.double() for x in inputs]"),
+        ("found = [x.grad for x in inputs]", "found = [x.grad for x in inputs] + [None]"),
+    ],
+)
+def test_whatever_is_wrong_with_one_spelling_fails(engine: Engine, right: str, wrong: str) -> None:
+    text = PROGRAMS + CASES
+    assert text.count(right) == 1
+    assert "fail" in statuses(engine, text.replace(right, wrong)).values()
+
+
+@pytest.mark.parametrize("wrong", ["y = x * 3", "y = x * 2; x.add_(1)", "y = x * ones(1, requires_grad=True) * 2"])
+def test_each_spelling_is_held_to_what_they_have_in_common(engine: Engine, wrong: str) -> None:
+    for right in ("y = x * 2", "y = x + x"):
+        assert statuses(engine, SHARED.replace(right, wrong)) == {"ways-to-double": "fail"}
+
+
+def test_programs_can_be_named() -> None:
+    assert [case.id for case in written(PROGRAMS + CASES + "    programs: [square, product]\n")] == [
+        "backward-or-grad-on-product", "backward-or-grad-on-square",
+    ]  # fmt: skip
+
+
+def test_the_digest_is_that_of_the_steps() -> None:
+    first, second = (written(PROGRAMS + cases)[0] for cases in (CASES, f"# a comment\n{CASES}"))
+    assert first.digest == second.digest
+    changed = written(PROGRAMS.replace("[0.5, 3.0]", "[0.5, 2.0]") + CASES)
+    assert [case.digest == old.digest for case, old in zip(changed, written(PROGRAMS + CASES), strict=True)] == [
+        False, True,
+    ]  # fmt: skip
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc .:#'\"-", min_size=1), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(PLAIN)
+def test_what_is_written_is_read_as_it_was(value: Any) -> None:
+    text = equivalence.yaml_of({"id": "c", "steps": [value]})
+    assert repr(read_document(text, "t.yaml").value[0].plain) == repr({"id": "c", "steps": [value]})

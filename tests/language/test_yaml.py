@@ -1,0 +1,168 @@
+"""Tests of reading YAML into values that remember where they stand."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.language.errors import CaseFileError, Problem
+from conformance.language.yaml import MAX_DEPTH, Node, read_document
+
+
+def problems_in(text: str) -> list[str]:
+    with pytest.raises(CaseFileError) as caught:
+        read_document(text, "x")
+    return [str(problem) for problem in caught.value.problems]
+
+
+def root_or_problems(text: str) -> tuple[Problem, ...]:
+    """Return the problems of `text`, of which there is at least one unless it has a root."""
+    try:
+        root = read_document(text, "x")
+    except CaseFileError as error:
+        return error.problems or (Problem(file="x", line=0, column=0),)
+    return () if isinstance(root, Node) else (Problem(file="x", line=0, column=0),)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1), ("-3", -3), ("+4", 4), ("007", 7), ("1.5", 1.5), ("-.5", -0.5), ("1.", 1.0), ("1e3", 1000.0),
+        ("2E-1", 0.2), ("true", True), ("False", False), ("null", None), ("~", None), ("''", ""), ("'1'", "1"),
+        ('"true"', "true"),
+        ("yes", "yes"), ("on", "on"), ("1:30", "1:30"), ("0x10", "0x10"), ("1_000", "1_000"),
+        ("2.1.0", "2.1.0"), ("-", None),
+        ("1e", "1e"), ("2001-01-01", "2001-01-01"), (".inf", math.inf), ("-.inf", -math.inf), ("'~'", "~"),
+        ("e5", "e5"),
+    ],
+)  # fmt: skip
+def test_a_scalar_means_this(text: str, value: Any) -> None:
+    read = read_document(f"key: {text}" if text != "-" else "key:", "x").plain["key"]
+    assert read == value
+    assert type(read) is type(value)
+
+
+def test_nan_is_a_number() -> None:
+    assert math.isnan(read_document(".nan", "x").plain)
+
+
+def test_a_node_knows_where_it_and_its_keys_stand() -> None:
+    root = read_document("topic: T\ncases:\n  - id: one\n    steps: [a, {do: b}]\n", "x")
+    case = root.find("cases", 0)
+    assert (root.line, root.column) == (1, 1)
+    assert root.keys == {"topic": (1, 1), "cases": (2, 1)}
+    assert (case.line, case.column) == (3, 5)
+    assert case.keys == {"id": (3, 5), "steps": (4, 5)}
+    step = root.find("cases", 0, "steps", 1, "do")
+    assert (step.value, step.line, step.column) == ("b", 4, 21)
+
+
+def test_find_stops_at_the_last_node_that_exists() -> None:
+    root = read_document("a: [1, {b: 2}]", "x")
+    assert root.find("a", 1, "b").value == 2
+    assert root.find("a", 5) is root.value["a"]
+    assert root.find("a", 0, "b").value == 1
+    assert root.find("c", "d") is root
+
+
+def test_a_node_knows_the_lines_of_all_that_it_holds() -> None:
+    assert set(read_document("a: [1, {b: 2}]\nc:\n  d: x\n", "x").lines()) == {1, 2, 3}
+
+
+def test_all_problems_of_a_document_are_told_at_once() -> None:
+    lines = problems_in("a: &x 1\nb: *x\nc: !!int 1\na: 2\n5: 1\n")
+    assert [line.split(": ")[0] for line in lines] == ["x:1:4", "x:2:4", "x:3:4", "x:4:1", "x:5:1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: 1\n--- \nb: 2", "x:2:1: expected one document, got a second one (remove the line ---)"),
+        ("a: 1\na: 2", "x:2:1: the key 'a' stands twice (first in line 1)"),
+        ("null: 1", "x:1:1: expected text as the key, got nothing (null) (quote it)"),
+        ("true: 1", "x:1:1: expected text as the key, got true (quote it)"),
+        ("{a: 1}: 1", "x:1:1: expected text as the key, got a mapping with the keys a"),
+        ("a: !x 1", "x:1:4: a tag (!x) is not part of the case language (remove it)"),
+        ("a: !x {}", "x:1:4: a tag (!x) is not part of the case language (remove it)"),
+        ("a: \u0007", "x:1:4: can't be read as YAML: the character U+0007 can't stand in it"),
+        ("ok: 1\nb: \ufffe", "x:2:4: can't be read as YAML: the character U+FFFE can't stand in it"),
+    ],
+)
+def test_what_the_language_leaves_out_is_refused_with_its_place(text: str, problem: str) -> None:
+    assert problems_in(text) == [problem]
+
+
+def test_a_quoted_ampersand_and_star_are_text() -> None:
+    assert read_document("['&a', \"*b\", a & b, a * b]", "x").plain == ["&a", "*b", "a & b", "a * b"]
+
+
+def test_an_exclamation_mark_alone_makes_text() -> None:
+    assert read_document("a: '!x'", "x").plain == {"a": "!x"}
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a: ", "}")])
+def test_nesting_has_a_limit_and_no_recursion(opening: str, closing: str) -> None:
+    read_document(opening * MAX_DEPTH + "1" + closing * MAX_DEPTH, "x")
+    assert "stand inside one another" in problems_in(opening * (MAX_DEPTH + 1) + "1" + closing * (MAX_DEPTH + 1))[-1]
+    assert "stand inside one another" in problems_in(opening * 5_000)[-1]
+
+
+def test_a_block_inside_a_list_remembers_how_far_it_is_indented() -> None:
+    node = read_document("- a\n- |\n    b\n    c\n", "x").find(1)
+    assert (node.style, node.indent, node.value) == ("|", 4, "b\nc\n")
+
+
+def test_a_document_without_places_is_plain() -> None:
+    root = read_document("a: [1, {b: null}]", "x")
+    assert root.plain == {"a": [1, {"b": None}]}
+    assert Node("text", 1, 1).plain == "text"
+
+
+@given(st.text())
+def test_any_text_is_a_document_or_a_list_of_problems(text: str) -> None:
+    assert all(problem.line >= 1 and problem.column >= 1 for problem in root_or_problems(text))
+
+
+SIGNS = [
+    "- ",
+    "a: ",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    "\n",
+    "  ",
+    "|",
+    ">",
+    "&a ",
+    "*a",
+    "!!x ",
+    "1",
+    "'",
+    '"',
+    "\t",
+    "#",
+    "---",
+]
+
+
+@given(st.lists(st.sampled_from(SIGNS)))
+def test_any_heap_of_yaml_signs_is_a_document_or_a_list_of_problems(signs: list[str]) -> None:
+    assert all(problem.line >= 1 and problem.column >= 1 for problem in root_or_problems("".join(signs)))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text("abc:#'\"-[]{}&*!|> \n", max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab~:1 ", max_size=4), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_json_is_read_as_it_stands(value: Any) -> None:
+    assert read_document(json.dumps(value), "x").plain == value

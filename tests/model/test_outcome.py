@@ -1,0 +1,82 @@
+"""Tests of the record of one case on one target."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conformance.model.outcome import RED, STATUSES, Failure, Outcome, Status, outcome_of
+
+FAILURE = Failure(line=9, path="a.is_leaf", expected="true", observed="false")
+
+
+def test_fields_at_their_default_are_left_out_of_a_record() -> None:
+    assert Outcome(status="pass").record() == {"status": "pass"}
+
+
+def test_the_first_step_is_no_default() -> None:
+    assert Outcome(status="error", step=0, line=1).record() == {"status": "error", "step": 0, "line": 1}
+
+
+def test_a_record_holds_all_that_is_known() -> None:
+    outcome = Outcome(
+        status="fail", seconds=0.5, step=2, line=9, failures=(FAILURE,), traceback=((9, "<step>"),),
+        reason="why", stderr="text",
+    )  # fmt: skip
+    assert json.loads(json.dumps(outcome.record())) == {
+        "status": "fail", "seconds": 0.5, "step": 2, "line": 9, "traceback": [[9, "<step>"]],
+        "reason": "why", "stderr": "text",
+        "failures": [{"line": 9, "path": "a.is_leaf", "expected": "true", "observed": "false"}],
+    }  # fmt: skip
+
+
+def test_a_summary_is_the_first_failure_and_the_number_of_others() -> None:
+    assert Outcome(status="fail", failures=(FAILURE,)).summary == "a.is_leaf: expected true, observed false"
+    assert (
+        Outcome(status="fail", failures=(FAILURE,) * 3).summary
+        == "a.is_leaf: expected true, observed false (and 2 more)"
+    )
+
+
+def test_a_failure_without_a_path_has_a_summary_without_one() -> None:
+    failure = Failure(line=1, path="", expected="RuntimeError", observed="nothing")
+    assert Outcome(status="fail", failures=(failure,)).summary == "expected RuntimeError, observed nothing"
+
+
+def test_without_failures_the_summary_is_the_reason() -> None:
+    assert Outcome(status="not-run", reason="no device cuda").summary == "no device cuda"
+    assert Outcome(status="pass").summary == ""
+
+
+def test_the_statuses_that_fail_a_run_are_among_the_statuses() -> None:
+    assert set(STATUSES) >= RED
+    assert not {"pass", "known", "unsupported", "not-run"} & RED
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_goes_through_a_record(status: Status) -> None:
+    assert outcome_of(Outcome(status=status).record()) == Outcome(status=status)
+
+
+TEXTS = st.text(max_size=20)
+FAILURES = st.builds(Failure, line=st.integers(1, 99), path=TEXTS, expected=TEXTS, observed=TEXTS)
+
+
+@given(
+    st.builds(
+        Outcome,
+        status=st.sampled_from(STATUSES),
+        seconds=st.floats(0, 100),
+        step=st.none() | st.integers(0, 9),
+        line=st.none() | st.integers(1, 99),
+        failures=st.lists(FAILURES, max_size=3).map(tuple),
+        traceback=st.lists(st.tuples(st.integers(1, 99), TEXTS), max_size=3).map(tuple),
+        reason=TEXTS,
+        stderr=TEXTS,
+    )
+)
+def test_an_outcome_comes_back_from_its_record(outcome: Outcome) -> None:
+    assert outcome_of(json.loads(json.dumps(outcome.record()))) == outcome

@@ -1,0 +1,427 @@
+"""What a pytest user expects of the plugin: selection, markers, reports, exit statuses, and readable failures."""
+
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import subprocess
+import time
+import xml.etree.ElementTree as ET
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from samples import CPU, report, valid_case
+from sessions import Session
+
+from conformance.language.schema import load_schema
+from conformance.model.outcome import Outcome
+from conformance.results.store import text_of
+
+GOOD = """\
+- a = tensor([2.0], requires_grad=True)
+- b = a * 3
+- b.backward()
+- expect:
+    a: {is_leaf: true, requires_grad: true, grad: [3.0]}
+    b: {grad_fn: MulBackward0}
+"""
+WRONG_GRAD = GOOD.replace("grad: [3.0]", "grad: [4.0]")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+def test_a_run_passes_and_says_what_it_tested(session: Session) -> None:
+    session.cases(first=GOOD, second=GOOD)
+    result = session.run("-v")
+    assert result.status == 0, result.output
+    assert "first.yaml::first[cpu-float32] PASSED" in result.output
+    assert "torch: " in result.output
+    assert "devices: cpu" in result.output
+    assert "absent: " in result.output
+    assert "Tests  2 pass" in result.output
+    assert "report: reports/torch-" in result.output
+    assert result.statuses == {"first": "pass", "second": "pass"}
+
+
+def test_the_report_fits_its_schema(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD, third="- a = tensor([1.0]).nonzero(as_tuple=3)\n- expect: {a: 1}\n")
+    result = session.run()
+    assert result.status == 1
+    Draft202012Validator(load_schema("report.schema.json")).validate(result.report)
+    assert result.report is not None
+    assert result.report["footer"]["counts"] == {"error": 1, "fail": 1, "pass": 1}
+    assert result.report["footer"]["exit_status"] == 1
+    assert [case["id"] for case in result.report["cases"]] == ["first", "second", "third"]
+    assert result.report["cases"][0]["yaml"].startswith("  - id: first\n")
+    assert set(result.report["rules"]) == {"test.rule"}
+
+
+def test_a_failure_says_what_where_expected_and_observed(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    result = session.run()
+    assert result.statuses == {"first": "pass", "second": "fail"}
+    for words in (
+        "The case second  [cpu-float32]",
+        "an expectation does not hold: first.yaml:23",
+        "rule test.rule (documented): What the tests of the suite check.",
+        "https://docs.pytorch.org/docs/stable/notes/autograd.html#tests",
+        ">   23           a: {is_leaf: true, requires_grad: true, grad: [4.0]}",
+        "a.grad:23  [4.0]     [3.0]",
+        "run it alone: pytest 'first.yaml::second[cpu-float32]'",
+    ):
+        assert words in result.output
+    assert "FAILED first.yaml::second[cpu-float32] - fail: a.grad: expected" in session.run("--color=no", "-rf").output
+
+
+def test_the_command_that_a_failure_gives_runs_just_that_item(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    result = session.run("first.yaml::second[cpu-float32]")
+    assert "1 failed" in result.output
+    assert result.statuses == {"second": "fail"}
+
+
+def test_selecting_by_word_marker_level_and_rule(session: Session) -> None:
+    observed = session.cases(name="second.yaml", seen=GOOD)
+    observed.write_text(observed.read_text().replace("[test.rule]", "[test.rule, test.observed]"))
+    session.cases(first=GOOD, other=GOOD)
+    assert session.run("-k", "other").statuses == {"first": "not-run", "other": "pass", "seen": "not-run"}
+    assert session.run("-m", "observed").statuses["seen"] == "pass"
+    assert session.run("-m", "documented").statuses == {"first": "pass", "other": "pass", "seen": "not-run"}
+    assert session.run("--level", "observed").statuses == {"first": "not-run", "other": "not-run", "seen": "pass"}
+    assert session.run("-m", 'rule(id="test.observed")').statuses["first"] == "not-run"
+    assert session.run("-m", "cpu and float32").statuses == {"first": "pass", "other": "pass", "seen": "pass"}
+
+
+def test_deselected_items_are_in_the_report_with_the_reason(session: Session) -> None:
+    session.cases(first=GOOD, other=GOOD)
+    result = session.run("-k", "other")
+    assert result.outcomes["first"]["reason"] == "deselected"
+
+
+def test_stopping_early_leaves_the_rest_in_the_report(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD, third=GOOD, fourth=GOOD)
+    result = session.run("-x")
+    assert result.statuses == {"first": "pass", "second": "fail", "third": "not-run", "fourth": "not-run"}
+    assert result.outcomes["third"]["reason"] == "the run ended before it"
+
+
+def test_last_failed_runs_what_failed(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    session.run()
+    result = session.run("--lf", "-v")
+    assert "second[cpu-float32] FAILED" in result.output
+    assert "first[cpu-float32] PASSED" not in result.output
+
+
+def test_collect_only_runs_nothing_and_writes_no_report(session: Session) -> None:
+    session.cases(first=GOOD)
+    result = session.run("--collect-only", "-q")
+    assert "first.yaml::first[cpu-float32]" in result.output
+    assert result.report is None
+
+
+def test_junit_xml_has_a_case_for_each_item(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    session.run("--junitxml", "junit.xml")
+    suite = ET.parse(session.directory / "junit.xml").getroot()[0]
+    assert suite.attrib["tests"] == "2"
+    assert suite.attrib["failures"] == "1"
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert failure.attrib["message"].startswith("fail: a.grad: expected")
+
+
+def test_with_xdist_the_report_is_the_same(session: Session) -> None:
+    session.cases(**{f"case_{number}": GOOD if number % 5 else WRONG_GRAD for number in range(12)})
+    alone = session.run("-k", "not case-7")
+    spread = session.run("-n", "2", "-k", "not case-7")
+    assert alone.status == spread.status == 1
+    assert spread.statuses == alone.statuses
+    assert spread.outcomes["case-7"]["reason"] == "deselected"
+    assert spread.report is not None
+    assert alone.report is not None
+    assert spread.report["plan"] == alone.report["plan"]
+    assert spread.report["cases"] == alone.report["cases"]
+
+
+def test_isolation_changes_no_verdict(session: Session) -> None:
+    session.cases(
+        good=GOOD, bad=WRONG_GRAD, raised="- a = tensor([1.0]).reshape(7)\n- expect: {a: 1}\n",
+        warned='- do: "tensor([1.0])"\n  warns: {type: UserWarning, match: nothing of the kind}\n',
+    )  # fmt: skip
+    inside, outside = session.run("--isolation", "none"), session.run()
+    assert inside.statuses == outside.statuses
+    for case, outcome in outside.outcomes.items():
+        assert inside.outcomes[case].get("failures") == outcome.get("failures")
+
+
+def test_several_dtypes_make_several_items(session: Session) -> None:
+    session.cases(first=GOOD)
+    result = session.run("--dtype", "float64", "--dtype", "float32", "-v")
+    assert "first[cpu-float64] PASSED" in result.output
+    assert "first[cpu-float32] PASSED" in result.output
+
+
+def test_an_absent_device_is_not_run_and_a_required_one_turns_the_run_red(session: Session) -> None:
+    session.cases(first=GOOD)
+    absent = session.run("--device", "mps", "--device", "cpu")
+    assert absent.status == 0
+    assert absent.report is not None
+    assert [outcome["status"] for outcome in absent.report["outcomes"]] == ["not-run", "pass"]
+    assert "device mps is absent" in absent.report["outcomes"][0]["reason"]
+    required = session.run("--require-device", "mps")
+    assert required.status == 1
+    assert "required device mps: torch.mps is not available" in required.output
+
+
+def test_a_device_that_torch_does_not_know_is_an_error(session: Session) -> None:
+    session.cases(first=GOOD)
+    result = session.run("--device", "cdua")
+    assert result.status == 2
+    assert "no device 'cdua'" in result.output
+    assert result.report is None
+
+
+def test_skip_and_xfail_markers_from_a_conftest_are_obeyed(session: Session) -> None:
+    session.cases(first=WRONG_GRAD, second=WRONG_GRAD, third=GOOD)
+    session.write(
+        "conftest.py",
+        """\
+        import pytest
+        pytest_plugins = ["conformance.pytest_plugin.plugin"]
+        def pytest_collection_modifyitems(items):
+            items[0].add_marker(pytest.mark.skip(reason="not today"))
+            items[1].add_marker(pytest.mark.xfail(reason="known here"))
+        """,
+    )
+    result = session.run("-rsx")
+    assert result.status == 0, result.output
+    assert "1 passed, 1 skipped, 1 xfailed" in result.output
+    assert result.statuses == {"first": "not-run", "second": "fail", "third": "pass"}
+    assert "not today" in result.outcomes["first"]["reason"]
+
+
+def test_hooks_of_a_conftest_see_every_phase(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.write(
+        "conftest.py",
+        """\
+        import pytest
+        pytest_plugins = ["conformance.pytest_plugin.plugin"]
+        def pytest_runtest_setup(item):
+            pytest.skip("no")
+        """,
+    )
+    assert session.run().statuses == {"first": "not-run"}
+
+
+def test_a_bad_case_file_stops_the_run_with_its_place_and_leaves_the_others_alone(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.cases(name="bad.yaml", second=GOOD.replace("is_leaf", "is_laef"))
+    result = session.run()
+    assert result.status == 2
+    assert "bad.yaml:12:15: expect.a.is_laef: unknown key 'is_laef' (did you mean 'is_leaf'?)" in result.output
+    going_on = session.run("--continue-on-collection-errors")
+    assert going_on.statuses == {"first": "pass"}
+
+
+def test_an_id_that_stands_in_two_files_is_refused(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.cases(name="second.yaml", first=GOOD)
+    result = session.run()
+    assert "second.yaml:3:1: id: 'first' stands twice (first in first.yaml:3)" in result.output
+
+
+def test_other_yaml_files_are_not_taken_for_cases(session: Session) -> None:
+    session.cases(first=GOOD)
+    elsewhere = session.directory.parent / f"{session.directory.name}-elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "compose.yaml").write_text("services: {}\n")
+    result = session.run(".", str(elsewhere))
+    assert result.statuses == {"first": "pass"}
+
+
+def test_an_interpreter_without_torch_is_a_clear_error(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.write("torch.py", "raise ImportError('this torch is broken')\n")
+    result = session.run()
+    assert result.status == 2
+    assert "ImportError: this torch is broken" in result.output
+
+
+def test_an_interpreter_that_is_none_is_a_clear_error(session: Session) -> None:
+    session.cases(first=GOOD)
+    result = session.run("--python", "nowhere/python")
+    assert result.status == 4
+    assert "can't start nowhere/python" in result.output
+
+
+def test_a_run_that_is_killed_leaves_a_readable_report_without_a_footer(session: Session) -> None:
+    slow = "- |\n  for number in range(20000):\n      a = tensor(1.0)\n- expect: {a: 1}\n"
+    session.cases(**{f"case_{number}": GOOD if number < 20 else slow for number in range(400)})
+    run = subprocess.Popen(
+        session.command("-q"), cwd=session.directory, env=session.environment(), stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        report = session.report()
+        if report is not None and len(report["outcomes"]) > 25:
+            break
+        time.sleep(0.05)
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    report = session.report()
+    assert report is not None
+    assert "footer" not in report
+    assert 25 < len(report["outcomes"]) < 400
+    assert {outcome["status"] for outcome in report["outcomes"]} == {"pass"}
+    assert len(report["plan"]) == 400
+    Draft202012Validator(load_schema("report.schema.json")).validate(report)
+
+
+def test_an_interrupted_run_still_writes_its_report(session: Session) -> None:
+    slow = "- |\n  for number in range(20000):\n      a = tensor(1.0)\n- expect: {a: 1}\n"
+    session.cases(**{f"case_{number}": GOOD if number < 5 else slow for number in range(400)})
+    run = subprocess.Popen(
+        session.command("-q"), cwd=session.directory, env=session.environment(), stdout=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        report = session.report()
+        if report is not None and len(report["outcomes"]) > 6:
+            break
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(60) == 2
+    report = session.report()
+    assert report is not None
+    assert report["footer"]["exit_status"] == 2
+    assert report["footer"]["counts"]["not-run"] > 100
+
+
+def test_a_finished_report_replaces_the_one_before(session: Session) -> None:
+    session.cases(first=WRONG_GRAD)
+    assert session.run().statuses == {"first": "fail"}
+    session.cases(first=GOOD)
+    assert session.run().statuses == {"first": "pass"}
+    assert sorted(path.suffix for path in (session.directory / "reports").iterdir()) == [".html", ".json"]
+
+
+def test_what_is_kept_of_a_file_is_forgotten_when_it_changes(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.run()
+    assert session.run().statuses == {"first": "pass"}
+    session.cases(first=WRONG_GRAD)
+    assert session.run().statuses == {"first": "fail"}
+    kept = session.directory / ".pytest_cache" / "d" / "conformance"
+    for path in kept.iterdir():
+        path.write_bytes(b"not a pickle")
+    assert session.run().statuses == {"first": "fail"}
+
+
+def test_the_report_goes_where_it_is_told(session: Session) -> None:
+    session.cases(first=GOOD)
+    result = session.run("--report", "elsewhere")
+    assert result.report is None
+    page, written = sorted((session.directory / "elsewhere").iterdir())
+    assert page.name == "index.html"
+    assert json.loads(written.read_text())["footer"]["counts"] == {"pass": 1}
+
+
+def test_case_files_of_several_places_make_one_report(session: Session) -> None:
+    session.cases(first=GOOD)
+    elsewhere = session.directory.parent / f"{session.directory.name}-elsewhere"
+    elsewhere.mkdir()
+    Session(elsewhere).cases(name="other.yaml", second=GOOD)
+    places = ("first.yaml", str(elsewhere / "other.yaml"), "--rootdir", ".", "-c", "pytest.ini")
+    for result in (session.run(*places), session.run(*places, "-n", "2")):
+        assert result.status == 0, result.output
+        assert result.statuses == {"first": "pass", "second": "pass"}
+
+
+def index_of(page: Path) -> dict[str, Any]:
+    """Return what a page knows before anything on it is opened."""
+    packed = page.read_text(encoding="utf-8").partition('id="part-0">')[2].partition("<")[0]
+    index: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return index
+
+
+def publish(session: Session, torch: str) -> Path:
+    """Put a report of another build where the published ones are."""
+    place = session.directory / "reports" / "published"
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{torch}.json"
+    made = report({("first", CPU): Outcome(status="pass")}, cases=[valid_case("first")], torch=torch)
+    path.write_text(text_of(made), encoding="utf-8")
+    return path
+
+
+def test_a_run_writes_a_page_with_the_published_reports_beside_it(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    publish(session, "1.13.1")
+    publish(session, "2.0.1")
+    result = session.run()
+    assert result.status == 1
+    assert "page: reports/index.html" in result.output
+    assert result.report is not None
+    index = index_of(session.directory / "reports" / "index.html")
+    own = result.report["header"]["build"]["torch"]
+    assert [(build["facts"]["torch"], build["own"]) for build in index["builds"]] == [
+        ("1.13.1", False), ("2.0.1", False), (own, True)
+    ]  # fmt: skip
+    marks = {index["builds"][each["build"]]["facts"]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
+    assert marks == {"1.13.1": "p ", "2.0.1": "p ", own: "pf"}
+
+
+def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(session: Session) -> None:
+    session.cases(first=GOOD)
+    publish(session, "1.13.1")
+    publish(session, "2.0.1").write_text('{"format": 1, "header"')
+    result = session.run()
+    assert result.status == 0, result.output
+    assert result.statuses == {"first": "pass"}
+    page = session.directory / "reports" / "index.html"
+    assert [build["own"] for build in index_of(page)["builds"]] == [False, True]
+    notice = page.read_text(encoding="utf-8").partition("Not shown:")[2].partition("</p>")[0]
+    assert "2.0.1.json" in notice
+    assert "is it cut off?" in notice
+
+
+def test_a_page_that_can_not_be_written_leaves_the_run_and_its_report_alone(session: Session) -> None:
+    session.cases(first=GOOD)
+    (session.directory / "reports" / "index.html").mkdir(parents=True)
+    result = session.run()
+    assert result.status == 0, result.output
+    assert "no page: IsADirectoryError" in result.output
+    assert "page: reports/index.html" not in result.output
+    assert "report: reports/torch-" in result.output
+    assert result.statuses == {"first": "pass"}
+    assert result.report is not None
+    assert result.report["footer"]["exit_status"] == 0
+    assert [path for path in (session.directory / "reports").iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_session_that_runs_nothing_leaves_the_page_alone(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.run()
+    page = session.directory / "reports" / "index.html"
+    before = page.read_bytes()
+    session.run("--collect-only")
+    assert page.read_bytes() == before
+
+
+def test_with_xdist_there_is_one_page_of_the_whole_run(session: Session) -> None:
+    session.cases(**{f"case_{number}": GOOD for number in range(8)})
+    result = session.run("-n", "2")
+    assert result.output.count("page: reports/index.html") == 1
+    index = index_of(session.directory / "reports" / "index.html")
+    assert len(index["cases"]) == 8
+    assert [build["own"] for build in index["builds"]] == [True]

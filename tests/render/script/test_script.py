@@ -1,0 +1,345 @@
+"""The text of a script: what stands in it and what can't, how it reads, and how a report's case is read again."""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from running import RULES, case_of
+from scripts import run_script
+from test_shipped_cases import ALL
+from test_shipped_cases import RULES as SHIPPED_RULES
+
+from conformance.language import versions, vocabulary
+from conformance.model.report import case_record
+from conformance.render.script import script
+from conformance.render.script.names import CONTAINERS, FACTORIES, FREQUENCIES, RANDOM, names_of_module
+from conformance.render.script.script import NEEDS, SNIPPETS, script_of
+from conformance.worker import namespace as worker_names
+from conformance.worker import runner, values
+from render.script.test_script_outcomes import OTHERS, PASSES
+
+# Names of the parts that mean in them what they mean in a case.
+SAME = frozenset("torch warnings copy types log pickled in_thread in_threads compiled".split())
+TEXTS = {**{case.id: case for case in ALL}, **{name: case_of(text) for name, text in {**PASSES, **OTHERS}.items()}}
+
+
+def body_of(steps: str) -> str:
+    return script_of(case_of(steps)).body
+
+
+def test_a_script_reads_as_plain_torch() -> None:
+    body = body_of(
+        """
+        - a = tensor([1.0], requires_grad=True)
+        - b = a.sigmoid()
+        - expect:
+            b: {is_leaf: false, version: 0, grad_fn: SigmoidBackward0}
+            a: {grad: null}
+        - do: b.view(3)
+          raises: {type: RuntimeError, match: [shape, "'[3]'"]}
+        - do: b.sum().backward()
+          torch: ">= 1.13, < 9"
+        - expect:
+            a: {grad: a.sigmoid() * (1 - b)}
+            a.grad.sum(): {value: {torch: {"<1.13": 1, ">=1.13": b * (1 - b)}}}
+        """
+    )
+    assert (
+        body
+        == """
+# c: t
+# w
+# Rules: a.b
+# From t.yaml, line 3. Where autograd does as these rules say, it ends with 'pass'.
+from torch import tensor
+if DEVICE != "cpu":
+    tensor = placed(tensor)
+
+a = tensor([1.0], requires_grad=True)
+b = a.sigmoid()
+expect(check(11, "b", b, is_leaf=False, version=0, grad_fn="SigmoidBackward0"), check(12, "a", a, grad=None))
+with must(raises=(14, "RuntimeError", "shape", "'[3]'")):
+    b.view(3)
+if torch_is(">=1.13,<9"):
+    b.sum().backward()
+expect(
+    check(18, "a", a, grad=lambda: a.sigmoid() * (1 - b)),
+    check(19, "a.grad.sum()", lambda: a.grad.sum(), value=by_torch({"<1.13": 1, ">=1.13": lambda: b * (1 - b)})),
+)
+stop("pass")
+"""
+    )
+
+
+def test_a_script_of_flags_alone_is_short() -> None:
+    made = script_of(case_of("- a = tensor([1.0])\n- expect: {a: {is_leaf: true, requires_grad: false, grad: null}}"))
+    assert made.parts == ("start", "check", "placed", "is_leaf", "requires_grad", "no_grad")
+    assert len(made.text.splitlines()) < 120
+
+
+def test_the_parts_of_a_script_stand_before_its_body() -> None:
+    made = script_of(ALL[0])
+    assert made.text == "".join(SNIPPETS[name] for name in made.parts) + made.body
+    assert made.text.startswith("# One case of the autograd conformance suite in plain torch")
+
+
+def test_every_part_is_known_and_is_ascii_and_ends_its_last_line() -> None:
+    assert {name for needs in NEEDS.values() for name in needs} <= SNIPPETS.keys()
+    assert all(text.isascii() and text.endswith("\n") for text in SNIPPETS.values())
+    assert "'''" not in "".join(text for name, text in SNIPPETS.items() if name not in ("apart", "together"))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_script_is_python_3_8(name: str) -> None:
+    text = script_of(TEXTS[name]).text
+    ast.parse(text, feature_version=(3, 8))
+    assert "\t" not in text
+    assert all(line.isprintable() for line in text.splitlines())
+
+
+def test_no_part_has_a_name_of_the_vocabulary_in_another_meaning() -> None:
+    texts = [text for name, text in SNIPPETS.items() if name not in ("apart", "together")]
+    shared = names_of_module("".join(texts)) & vocabulary.NAMES.keys()
+    assert shared <= vocabulary.PYTHON | vocabulary.EXCEPTIONS | SAME
+
+
+def constant(part: str, name: str) -> Any:
+    """Return the value that a part gives to a name."""
+    for node in ast.parse(SNIPPETS[part]).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            return eval(compile(ast.Expression(node.value), part, "eval"), {"torch": torch})
+    raise LookupError(name)
+
+
+def test_scripts_make_seed_and_excuse_what_the_worker_does() -> None:
+    assert constant("start", "LACKS") == runner.LACKS.pattern
+    assert constant("start", "NOT_BUILT") == runner.NOT_BUILT.pattern
+    assert constant("value", "TOLERANCES") == values.TOLERANCES
+    assert {*worker_names.FACTORIES, "from_numpy"} == FACTORIES
+    assert worker_names.CONTAINERS == CONTAINERS
+    assert set(worker_names.FREQUENCIES) == FREQUENCIES
+    assert set(worker_names.seeded("cpu", torch.Generator())) == RANDOM
+
+
+NUMBERS = st.integers(0, 30)
+RELEASE = st.lists(NUMBERS, min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))
+PHASE = st.sampled_from(["", "a0", "b2", "rc1", ".rc0", "-alpha3", "_beta", "c4", "pre5", ".preview"])
+POST = st.sampled_from(["", ".post1", "-2", ".r3", "rev4", ".post"])
+DEVELOPMENT = st.sampled_from(["", ".dev1", ".dev20260101", "dev", "-dev3"])
+LOCAL = st.sampled_from(["", "+cpu", "+git1a2b3c4", "+cu130.with.pypi"])
+EPOCH = st.sampled_from(["", "", "", "0!", "1!"])
+PUBLIC = st.tuples(EPOCH, RELEASE, PHASE, POST, DEVELOPMENT).map("".join)
+TORCH = st.one_of(
+    st.tuples(PUBLIC, LOCAL).map("".join),
+    st.tuples(NUMBERS, NUMBERS, NUMBERS, st.sampled_from(["-custom build", ".x", "+not~local", "a0+git!"])).map(
+        lambda parts: f"{parts[0]}.{parts[1]}.{parts[2]}{parts[3]}"
+    ),
+)
+SIGN = st.sampled_from(versions.OPERATORS)
+BOUND = st.one_of(
+    st.tuples(SIGN, RELEASE).map("".join), st.tuples(SIGN, PUBLIC).map("".join), PUBLIC.map("==%s+cpu".__mod__)
+)
+CONDITION = st.lists(BOUND, min_size=1, max_size=3).map(", ".join)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(condition=CONDITION, version=TORCH, near=st.booleans())
+def test_a_script_knows_its_torch_as_the_suite_does(condition: str, version: str, near: bool) -> None:
+    if near:  # the bound itself, or a build of it
+        version = re.split(r"[<>=!]+\s*", condition)[-1].partition("+")[0] + version.partition("+")[1] + "x"
+        version = version if "+" in version else version[:-1]
+    made = script_of(case_of(f"- do: a = 1\n  torch: '{condition}'\n- expect: {{'1': 1}}"))
+    (part,) = [name for name in made.parts if name.startswith("torch_is")]
+    names: dict[str, Any] = {"re": re, "torch": types.SimpleNamespace(__version__=version)}
+    exec(SNIPPETS[part], names)
+    bounds = re.search(r'torch_is\("(.*)"\)', made.body)
+    assert bounds is not None
+    assert names["torch_is"](bounds[1]) == versions.holds(condition, version)
+
+
+def test_only_a_bound_that_names_a_build_needs_the_longer_comparison() -> None:
+    parts = {
+        condition: [
+            name
+            for name in script_of(case_of(f"- do: a = 1\n  torch: '{condition}'\n- expect: {{'1': 1}}")).parts
+            if name.startswith("torch_is")
+        ]
+        for condition in (">=2.1, <2.4", ">=2.4.0.dev20240501")
+    }
+    assert parts == {">=2.1, <2.4": ["torch_is"], ">=2.4.0.dev20240501": ["torch_is_build"]}
+
+
+def test_a_case_for_other_builds_ends_before_its_imports() -> None:
+    case = replace(
+        case_of("- a = func.vmap(sin)(ones(2))\n- expect: {a: 1}"),
+        torch=">=1.13",
+        devices=("cuda",),
+        dtypes=("float64",),
+    )
+    body = script_of(case).body
+    stops = [line.strip() for line in body.splitlines() if "unsupported" in line]
+    assert (
+        stops
+        == [
+            'stop("unsupported: needs torch >=1.13")',
+            'stop("unsupported: needs a device of cuda")',
+            'stop("unsupported: needs a dtype of float64")',
+            'stop("unsupported: needs torch >=2.0 for func")',
+            'stop("unsupported: needs torch >=2.0 for func.vmap")',
+        ][: len(stops)]
+    )
+    assert body.index("unsupported") < body.index("from torch import")
+    assert run_script(script_of(replace(case, torch="<1.13")).text).verdicts == ["unsupported: needs torch <1.13"]
+    assert run_script(script_of(case).text).verdicts == ["unsupported: needs a device of cuda"]
+    assert run_script(script_of(replace(case, devices=())).text).verdicts == ["unsupported: needs a dtype of float64"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "lines"),
+    [
+        ("- a = tensor([1.0]).sigmoid()", ["from torch import tensor"]),
+        ("- a = sigmoid(tensor([1.0]))", ["from torch import sigmoid, tensor"]),
+        ("- a = torch.zeros(2)", []),
+        ("- a = F.relu(nn.Linear(1, 1)(zeros(1, 1)))", [
+            "from torch import nn, zeros", "from torch.nn import functional as F",
+        ]),
+        ("- a = checkpoint(torch.utils.checkpoint.noop_context_fn)", [
+            "import torch.utils.checkpoint", "from torch.utils.checkpoint import checkpoint",
+        ]),
+        ("- a = fwAD.make_dual(math.pi, deepcopy(partial))", [
+            "import math", "from copy import deepcopy", "from functools import partial",
+            "from torch.autograd import forward_ad as fwAD",
+        ]),
+        ("- a = 'sin(x)'", []),
+        ("- a = 'tan'; b = f'{cos(1.0)}'", ["from torch import cos, tan"]),
+        ("- mean = torch.ones(2, std=1) if 0 else 1\n- a = mean", []),
+        ("- a = mean(torch.ones(1))\n- mean = a", ["from torch import mean"]),
+        ("- 'a = [t for t in [1]]; b = (lambda std: std)(1)'\n- |\n  def f(norm):\n      return norm", []),
+        ("- a = max(1, len([2])); b = RuntimeError", []),
+        ("- do: a = vmap(sin)\n  torch: '>=2.0'\n- b = cos", [
+            "from torch import cos", "    from torch import sin, vmap",
+        ]),
+    ],
+)  # fmt: skip
+def test_a_script_imports_what_its_case_uses_and_no_more(steps: str, lines: list[str]) -> None:
+    text = body_of(f"{steps}\n- expect: {{'1': 1}}")
+    assert [line for line in text.splitlines() if "import " in line] == lines
+
+
+HOSTILE = [
+    "quotes ' and \" and ''' and \"\"\" and \\",
+    "a line\nimport os",
+    "return\rimport os",
+    "separator\u2028import os\u2029\x85\x0b\x0c",
+    "right to left \u202e\u2066\u200f\u061c",
+    "\x00\x1b[2J\x7f",
+    "{braces} %s %(x)s {{}}",
+    "\ud800 half",
+    "# \\",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_of_a_case_stays_where_it_is_put(text: str) -> None:
+    case = case_of(
+        "- do: a = ones(2).view(3)\n  raises: {type: RuntimeError, match: x}\n- a = 1\n- expect: {a: {type: int}}"
+    )
+    do, _, expect = case.steps
+    do = {**do, "raises": [{**do["raises"][0], "match": [text]}]}
+    expect = {**expect, "expect": [{**expect["expect"][0], "checks": [["type", text, 9]]}]}
+    made = script_of(
+        replace(case, title=text, why=text, file=text, id=text, rules=(text,), steps=(do, case.steps[1], expect))
+    ).text
+    assert all(line.isprintable() for line in made.split("\n"))
+    shape = re.compile(r"\b(Import|Expr|With|Assign|If)\b")
+    plain = script_of(replace(case, steps=case.steps)).text
+    assert shape.findall(dump(made)) == shape.findall(dump(plain))
+    assert [node.value for node in ast.walk(ast.parse(made)) if isinstance(node, ast.Constant)].count(text) == 2
+    ran = run_script(made)
+    assert ran.outcome[0] == "fail"
+    assert ran.output.isascii()
+
+
+def dump(text: str) -> str:
+    return " ".join(type(node).__name__ for node in ast.parse(text).body)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A(object):\n    gi_frame = f_builtins = 1\n(x for x in [1]).gi_frame.f_builtins",
+        "class A(object):\n    tofile = 1\nzeros(1).numpy().tofile('PATH')",
+        "class A(object):\n    from_file = 1\ntype(zeros(1).untyped_storage()).from_file('PATH', True, 8)",
+        "class A(object):\n    share_memory_ = 1\nzeros(1).share_memory_()",
+        "class A(object):\n    load = 1\nT = torch\nT.load('PATH')",
+        "class A(object):\n    system = os = 1\nT = torch\nT.os.system('touch PATH')",
+        "class A(object):\n    system = sys = 1\nlog([w.sys for w in [warnings]])",
+        "class A(object):\n    format = 1\n'{0.__class__}'.format(zeros(1))",
+        "class A(object):\n    tofile = 1\nzeros(1).numpy().\uff54ofile('PATH')",
+        "class A(object):\n    tofile = 1\nzeros(1).numpy(). \\\n  tofile('PATH')",
+        "class A(object):\n    tofile = 1\n(zeros(1).numpy(). # here\n  tofile('PATH'))",
+    ],
+)
+def test_a_case_that_could_be_led_out_of_gets_no_script(text: str) -> None:
+    lines = "\n".join(f"      {line}" for line in text.split("\n"))
+    body = body_of(f"- |\n{lines}\n- expect: {{'1': 1}}")
+    assert "PATH" not in body
+    assert body.splitlines()[-2] == 'stop("error: an attribute that the case defines could lead out of it")'
+
+
+def test_the_attributes_of_a_case_own_objects_are_no_way_out() -> None:
+    assert "class Net" in body_of(PASSES["a module"])
+
+
+def test_a_case_of_a_report_is_read_again_as_it_was() -> None:
+    for case in ALL:
+        read = script.case_of(case_record(case, SHIPPED_RULES), SHIPPED_RULES)
+        assert read == replace(case, written_out=False)  # a report holds it as it is written out
+
+
+def record(**changes: Any) -> Any:
+    return msgspec.structs.replace(case_record(case_of("- a = ones(2)\n- expect: {a: 1}"), RULES), **changes)
+
+
+def test_lines_of_a_case_of_a_report_are_those_of_its_file() -> None:
+    case = script.case_of(record(line=5000), RULES)
+    assert case is not None
+    assert (case.line, case.steps[0]["line"]) == (5000, 5005)
+    assert script.case_of(record(line=10**9), RULES) is not None
+    assert script.case_of(record(line=1), RULES) is not None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"yaml": ""},
+        {"yaml": "  - nothing"},
+        {"yaml": "  - id: c\n    steps: [open('x')]\n"},
+        {"yaml": record().yaml.replace("ones(2)", "open('x')")},
+        {"yaml": record().yaml.replace("ones(2)", "__import__('os')")},
+        {"yaml": record().yaml.replace("id: c", "id: d")},
+        {"yaml": record().yaml + record().yaml.replace("id: c", "id: d")},
+        {"yaml": record().yaml + "topic: another\n"},
+        {"yaml": record().yaml + "---\n"},
+        {"yaml": record().yaml + "...\nimport os\n"},
+        {"yaml": "\ud800"},
+        {"yaml": "\x00"},
+        {"yaml": "[" * 10_000},
+        {"id": "another"},
+    ],
+)
+def test_what_is_no_valid_case_is_no_case(changes: dict[str, Any]) -> None:
+    assert script.case_of(record(**changes), RULES) is None
+
+
+def test_a_case_whose_rule_nobody_knows_is_no_case() -> None:
+    assert script.case_of(record(), {}) is None

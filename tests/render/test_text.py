@@ -1,0 +1,34 @@
+"""Tests of the short lines in which builds, counts and outcomes are told."""
+
+from __future__ import annotations
+
+import msgspec
+from samples import build, failed, outcome
+
+from conformance.render.text import build_name, count_words, outcome_line
+
+
+def test_a_build_is_named_by_what_tells_it_from_others() -> None:
+    assert build_name(build()) == "torch 2.13.0+cpu (01234567), Python 3.11.7, linux-x86_64"
+    assert build_name(build(debug=True)) == "torch 2.13.0+cpu (01234567, debug), Python 3.11.7, linux-x86_64"
+
+
+def test_counts_are_worded_in_the_order_of_the_statuses_without_zeros() -> None:
+    assert count_words({"not-run": 3, "fail": 0, "pass": 2}) == "2 pass, 3 not run"
+    assert count_words({"fail": 1, "pass": 2}, ["fail", "pass"]) == "1 fail, 2 pass"
+    assert count_words({}) == ""
+
+
+def test_an_outcome_is_its_first_failure_or_its_reason() -> None:
+    assert outcome_line(failed()) == "a.grad: expected 1, observed 2"
+    twice = msgspec.structs.replace(failed(path=""), failures=failed(path="").failures * 2)
+    assert outcome_line(twice) == "expected 1, observed 2 (and 1 more)"
+    assert outcome_line(outcome("not-run", reason="no device cuda")) == "no device cuda"
+    assert outcome_line(outcome("pass")) == ""
+
+
+def test_a_long_value_does_not_hide_the_next() -> None:
+    line = outcome_line(failed(path="p" * 999, expected="e" * 999, observed="o" * 999))
+    assert len(line) < 450
+    assert "observed ooo" in line
+    assert len(outcome_line(outcome("crash", reason="r" * 9999))) == 300

@@ -1,0 +1,148 @@
+"""Tests of the report of a run while it lasts: whole after every outcome, complete only with its footer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from samples import CPU, CUDA, case, failed, outcome, report
+
+from conformance.model.graph import Graph
+from conformance.model.outcome import Outcome, Status
+from conformance.model.report import Pair, Report, footer_of
+from conformance.results.journal import Journal
+from conformance.results.store import load_report, text_of
+
+PLAN: list[Pair] = [("a", CPU), ("b", CPU), ("c", CUDA)]
+BEGIN = report(dict.fromkeys(PLAN), finished=False)
+HARD_TEXT = 'quotes " and \\ and ]}\n, "outcomes": [] ö 😀 \x00 \ud800 </script>'
+SLUG = "torch-2.13.0+cpu-01234567-py3.11-linux-x86_64"
+
+
+@contextmanager
+def begun(directory: Path, content: Report = BEGIN) -> Iterator[Journal]:
+    journal = Journal(directory, content)
+    journal.begin()
+    try:
+        yield journal
+    finally:
+        journal.file.close()
+
+
+def of(pair: Pair, status: Status, **facts: Any) -> Outcome:
+    return outcome(status, case=pair[0], target=pair[1], **facts)
+
+
+def read(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def test_what_is_known_before_the_first_outcome_is_on_disk(tmp_path: Path) -> None:
+    with begun(tmp_path / "reports") as journal:
+        assert journal.partial == tmp_path / "reports" / f"{SLUG}.partial.json"
+        assert journal.partial.read_bytes().startswith(text_of(BEGIN).encode()[:-6])
+        assert load_report(journal.partial) == BEGIN
+        assert list(read(journal.partial)) == ["format", "header", "rules", "cases", "plan", "outcomes"]
+
+
+def test_the_journal_of_a_run_without_cases_is_a_report_too(tmp_path: Path) -> None:
+    empty = report({}, finished=False)
+    with begun(tmp_path, empty) as journal:
+        assert load_report(journal.partial) == empty
+        assert journal.finish({}, "", 5, {}).footer is not None
+
+
+def test_the_file_is_whole_after_every_outcome_and_has_no_footer(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        for count, pair in enumerate(PLAN, start=1):
+            journal.add(of(pair, "error", reason=HARD_TEXT * count, stderr=HARD_TEXT))
+            content = load_report(journal.partial)
+            assert len(content.outcomes) == count
+            assert content.outcomes[-1].reason == HARD_TEXT * count
+            assert content.footer is None
+    assert not journal.path.exists()
+
+
+def test_the_file_is_whole_when_a_short_outcome_follows_a_long_one(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        journal.add(of(PLAN[0], "crash", stderr="x" * 10_000))
+        journal.add(of(PLAN[1], "pass"))
+        assert [known.status for known in load_report(journal.partial).outcomes] == ["crash", "pass"]
+
+
+def test_what_an_unfinished_run_has_not_come_to_was_not_run(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        journal.add(of(PLAN[1], "pass"))
+        content = load_report(journal.partial)
+    assert [known.status for known in content.by_pair().values()] == ["not-run", "pass", "not-run"]
+    assert content.by_pair()[PLAN[0]].reason == "the report is incomplete"
+
+
+def test_a_finished_report_has_a_footer_and_no_partial_file_beside_it(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        journal.add(failed(case="b", target=CPU))
+        journal.add(of(PLAN[0], "pass", seconds=0.25))
+        returned = journal.finish({PLAN[2]: "no device cuda"}, "aborted", 1, {})
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"{SLUG}.json"]
+    content = load_report(journal.path)
+    assert content == returned
+    assert content.footer is not None
+    assert content.footer == footer_of(content.outcomes, 1, content.footer.finished)
+    assert content.footer.counts == {"fail": 1, "not-run": 1, "pass": 1}
+    assert datetime.fromisoformat(content.footer.finished).tzinfo is not None
+
+
+def test_outcomes_stand_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        for pair in reversed(PLAN):
+            journal.add(of(pair, "pass"))
+        content = journal.finish({}, "aborted", 0, {})
+    assert [(known.case, known.target) for known in content.outcomes] == PLAN
+
+
+def test_what_was_planned_and_has_no_outcome_was_not_run_for_a_reason(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        journal.add(of(PLAN[0], "pass"))
+        content = journal.finish({PLAN[2]: "no device cuda"}, "deselected", 0, {})
+    assert content.outcomes[1:] == (
+        of(PLAN[1], "not-run", reason="deselected"), of(PLAN[2], "not-run", reason="no device cuda"),
+    )  # fmt: skip
+
+
+def test_a_later_outcome_of_the_same_pair_replaces_the_earlier_at_the_end(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        journal.add(of(PLAN[0], "crash"))
+        journal.add(of(PLAN[0], "pass"))
+        content = journal.finish({}, "aborted", 0, {})
+    assert [known.status for known in content.outcomes] == ["pass", "not-run", "not-run"]
+
+
+def test_a_finished_report_replaces_the_one_of_the_run_before(tmp_path: Path) -> None:
+    for status in (1, 0):
+        with begun(tmp_path) as journal:
+            journal.finish({}, "aborted", status, {})
+    footer = load_report(journal.path).footer
+    assert footer is not None
+    assert footer.exit_status == 0
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_report_has_one_line_for_each_case_and_outcome(tmp_path: Path) -> None:
+    with begun(tmp_path) as journal:
+        journal.finish({}, "aborted", 0, {})
+    lines = journal.path.read_text(encoding="utf-8").splitlines()
+    entries = [json.loads(line.rstrip(",")) for line in lines if line.startswith('{"')]
+    assert sum("status" in entry for entry in entries) == len(PLAN)
+    assert sum("yaml" in entry for entry in entries) == len(BEGIN.cases)
+
+
+def test_graphs_stand_in_the_finished_report(tmp_path: Path) -> None:
+    graph = Graph(target=CPU, tensors=(), nodes=())
+    with begun(tmp_path, report({("a", CPU): None}, cases=[case("a")], finished=False)) as journal:
+        journal.finish({}, "aborted", 0, {"a": graph})
+    assert load_report(journal.path).graphs == {"a": graph}

@@ -1,0 +1,333 @@
+"""Tests of known issues: what an entry may say, what it makes of outcomes, and what a run does with a list."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+from places import ROOT
+from samples import build, failed, outcome
+from sessions import Session
+
+from conformance.language.errors import CaseFileError
+from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.schema import load_schema
+from conformance.model.build import Target
+from conformance.model.outcome import Outcome
+from conformance.results.known_issues import KnownIssues, load_known_issues
+
+CPU, DOUBLE, CUDA = (
+    Target(device="cpu", dtype="float32"),
+    Target(device="cpu", dtype="float64"),
+    Target(device="cuda", dtype="float32"),
+)
+ENTRY: dict[str, Any] = {
+    "case": "a", "targets": ["cpu"], "torch": ">=2.1,<2.4",
+    "fails": {"status": "fail", "step": 2, "kind": ["a.grad"]},
+    "reason": "The gradient of a is wrong.", "link": "https://github.com/pytorch/pytorch/issues/1",
+    "review": "2027-06-01",
+}  # fmt: skip
+FAILED = failed()  # at step 2, a.grad
+GOOD = outcome("pass")
+BUILD = build(torch="2.2.0")
+
+
+def listed(path: Path, *entries: dict[str, Any], **more: Any) -> Path:
+    path.write_text(json.dumps({"issues": [{**ENTRY, **entry} for entry in entries], **more}))  # which is YAML, too
+    return path
+
+
+def known(directory: Path, *entries: dict[str, Any]) -> KnownIssues:
+    path = listed(directory / "known-issues.yaml", *entries)
+    return load_known_issues(path, path.name, directory / "shipped.yaml")
+
+
+def judged(issues: KnownIssues, found: Outcome, target: Target = CPU, torch: str = "2.2.0", case: str = "a") -> str:
+    return issues.judge(case, target, build(torch=torch), found).status
+
+
+def test_a_failure_that_is_described_is_known(tmp_path: Path) -> None:
+    outcome = known(tmp_path, {}).judge("a", CPU, BUILD, FAILED)
+    assert outcome.status == "known"
+    assert (outcome.step, outcome.failures) == (FAILED.step, FAILED.failures)
+    assert outcome.issue is not None
+    assert (outcome.issue.status, outcome.issue.reason) == ("fail", ENTRY["reason"])
+    assert outcome.issue.link == ENTRY["link"]
+    assert outcome.summary.startswith("The gradient of a is wrong. a.grad: expected")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        failed("a.is_leaf"),
+        failed("a.grad", "a value", "RuntimeError: x"),
+        msgspec.structs.replace(FAILED, step=3),
+        msgspec.structs.replace(FAILED, status="error"),
+        outcome("crash", reason="the worker was ended by SIGSEGV"),
+        outcome("timeout"),
+    ],
+)
+def test_another_failure_is_new(tmp_path: Path, found: Outcome) -> None:
+    assert known(tmp_path, {}).judge("a", CPU, BUILD, found) == found
+
+
+def test_what_holds_again_is_fixed_until_somebody_edits_the_list(tmp_path: Path) -> None:
+    outcome = known(tmp_path, {}).judge("a", CPU, BUILD, GOOD)
+    assert outcome.status == "fixed"
+    assert "known-issues.yaml:1 says that it fails" in outcome.reason
+    assert outcome.issue is not None
+    assert outcome.issue.status == "pass"
+
+
+@pytest.mark.parametrize("status", ["unsupported", "not-run"])
+def test_what_did_not_run_says_nothing_of_an_issue(tmp_path: Path, status: str) -> None:
+    found = outcome(status, reason="no such dtype")  # type: ignore[arg-type]
+    assert known(tmp_path, {}).judge("a", CPU, BUILD, found) == found
+
+
+def test_an_entry_holds_for_its_case_releases_and_targets_alone(tmp_path: Path) -> None:
+    issues = known(tmp_path, {})
+    assert judged(issues, FAILED, torch="2.4.0") == "fail"
+    assert judged(issues, GOOD, torch="2.4.0") == "pass"
+    assert judged(issues, FAILED, torch="2.3.1+cu121") == "known"
+    assert judged(issues, FAILED, target=CUDA) == "fail"
+    assert judged(issues, FAILED, target=DOUBLE) == "known"
+    assert judged(issues, FAILED, case="ab") == "fail"
+    one_dtype = known(tmp_path, {"targets": ["cpu-float32"]})
+    assert (judged(one_dtype, FAILED), judged(one_dtype, FAILED, target=DOUBLE)) == ("known", "fail")
+
+
+def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
+    issues = known(tmp_path, {"perhaps": ["*"]})
+    assert judged(issues, FAILED, target=CUDA) == "known"
+    assert judged(issues, GOOD, target=CUDA) == "pass"
+    assert judged(issues, failed("b"), target=CUDA) == "fail"
+    assert judged(issues, GOOD) == "fixed"
+
+
+def test_a_list_can_say_for_all_of_its_entries_where_they_may_fail_too(tmp_path: Path) -> None:
+    path = listed(tmp_path / "known-issues.yaml", {}, {"case": "b", "perhaps": ["mps"]}, perhaps=["cuda"])
+    issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")
+    assert [entry.perhaps for entry in issues.entries] == [("cuda",), ("mps",)]
+    assert (judged(issues, FAILED, target=CUDA), judged(issues, FAILED, target=CUDA, case="b")) == ("known", "fail")
+
+
+def test_on_another_system_than_those_that_were_looked_at_it_need_not_fail(tmp_path: Path) -> None:
+    path = listed(tmp_path / "known-issues.yaml", {}, systems=["linux-*"])
+    issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")
+    mac = build(torch="2.2.0", system="darwin-arm64")
+    assert issues.judge("a", CPU, mac, FAILED).status == "known"
+    assert issues.judge("a", CPU, mac, GOOD).status == "pass"
+    assert judged(issues, GOOD) == "fixed"
+
+
+def test_a_pattern_stands_for_many_cases_each_of_which_must_fail(tmp_path: Path) -> None:
+    issues = known(tmp_path, {"case": "fft-*", "fails": {"status": "fail"}})
+    assert judged(issues, failed("x"), case="fft-of-a-row") == "known"
+    assert judged(issues, outcome("crash"), case="fft-of-a-row") == "crash"
+    assert judged(issues, GOOD, case="fft-of-a-column") == "fixed"
+    assert judged(issues, GOOD, case="other") == "pass"
+
+
+def test_of_several_entries_one_has_to_describe_the_failure(tmp_path: Path) -> None:
+    issues = known(tmp_path, {}, {"fails": {"status": "error", "step": 0, "kind": ["the step: RuntimeError"]}})
+    raised = msgspec.structs.replace(failed("", "no error", "RuntimeError: x", status="error"), step=0)
+    assert (judged(issues, FAILED), judged(issues, raised)) == ("known", "known")
+
+
+def test_crashes_and_timeouts_have_no_step(tmp_path: Path) -> None:
+    crash = {"fails": {"status": "crash", "kind": ["SIGSEGV"]}}
+    issues = known(tmp_path, crash, {"case": "b", "fails": {"status": "timeout"}})
+    assert judged(issues, outcome("crash", reason="the worker was ended by SIGSEGV")) == "known"
+    assert judged(issues, outcome("crash", reason="the worker was ended by SIGABRT")) == "crash"
+    assert judged(issues, outcome("timeout"), case="b") == "known"
+
+
+def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
+    issues = known(tmp_path, {}, {"case": "b", "review": "2026-01-31"})
+    assert issues.overdue(date(2026, 1, 30)) == []
+    assert issues.overdue(date(2026, 1, 31)) == ["known-issues.yaml:1: b was to be reviewed by 2026-01-31"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"torch": "2.1"}, 'torch: expected a condition on torch such as ">=2.1"'),
+        ({"torch": ""}, "expected a condition on torch"),
+        ({"torch": ">=2.4,<2.1"}, "torch: no release fulfils '>=2.4,<2.1'"),
+        ({"review": "2027-02-30"}, "review: expected a date such as 2027-01-31, got '2027-02-30'"),
+        ({"review": 2027}, "expected a date such as 2027-01-31, got 2027 (quote it)"),
+        ({"link": "pytorch#1"}, "expected a link that begins with https://, or null"),
+        ({"targets": []}, "targets: expected some target, here or as `perhaps`"),
+        ({"targets": ["cpu float32"]}, "expected a device, or a device and a dtype, such as cpu"),
+        ({"targets": "cpu"}, "targets: expected a list, got 'cpu'"),
+        ({"case": "A b"}, "expected a case's id, or a pattern with * and ?"),
+        ({"fails": {"status": "fail", "step": 1}}, "fails: the key 'kind' is missing (only a pattern can do without)"),
+        ({"fails": {"status": "fail", "kind": []}}, "fails: the key 'step' is missing (only a pattern can do without)"),
+        ({"fails": {"status": "fixed", "step": 1, "kind": []}}, "expected one of fail, error, crash, timeout"),
+        ({"fails": {"status": "fail", "stp": 1}}, "did you mean 'step'?"),
+        ({"reason": " "}, "reason: expected text that isn't empty"),
+        ({"raeson": "x"}, "unknown key 'raeson' (did you mean 'reason'?)"),
+    ],
+)
+def test_what_is_wrong_with_an_entry_is_said_with_its_place(
+    tmp_path: Path, entry: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CaseFileError) as error:
+        known(tmp_path, entry)
+    assert str(error.value).startswith("known-issues.yaml:1:")
+    assert message in str(error.value)
+
+
+def test_the_same_entry_twice_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(CaseFileError, match="this entry stands twice"):
+        known(tmp_path, {}, {})
+
+
+def test_a_list_includes_others_from_where_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "upstream").mkdir()
+    listed(tmp_path / "upstream" / "list.yaml", {"case": "b"})
+    listed(tmp_path / "shipped.yaml", {"case": "c"})
+    own = listed(tmp_path / "own.yaml", {}, include=["upstream/list.yaml", "shipped"])
+    issues = load_known_issues(own, "own.yaml", tmp_path / "shipped.yaml")
+    assert [(entry.case, entry.file) for entry in issues.entries] == [
+        ("a", "own.yaml"), ("b", "upstream/list.yaml"), ("c", "shipped"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("included", "message"),
+    [
+        ("absent.yaml", "include: absent.yaml can't be read: No such file or directory (paths are seen from"),
+        ("own.yaml", "include: own.yaml includes itself"),
+        ("around.yaml", "include: own.yaml includes itself"),
+        ("wrong.yaml", "wrong.yaml:1:1: the key 'issues' is missing"),
+    ],
+)
+def test_an_include_that_leads_nowhere_is_said_with_its_place(tmp_path: Path, included: str, message: str) -> None:
+    own = listed(tmp_path / "own.yaml", {}, include=[included])
+    listed(tmp_path / "around.yaml", include=["own.yaml"])
+    (tmp_path / "wrong.yaml").write_text("include: [own.yaml]\n")
+    with pytest.raises(CaseFileError) as error:
+        load_known_issues(own, "own.yaml", tmp_path / "shipped.yaml")
+    assert message in str(error.value)
+
+
+def test_the_schema_accepts_what_loads() -> None:
+    schema = load_schema("known-issues.schema.json")
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate({"issues": [ENTRY, {**ENTRY, "link": None, "perhaps": ["*"]}]})
+
+
+def test_the_list_of_the_suite_is_about_cases_that_it_has_and_says_where_upstream_keeps_track() -> None:
+    place = shipped_cases()
+    issues = load_known_issues(place / "known-issues.yaml", "known-issues.yaml", place)
+    ids = {case.id for case in load_cases(case_files([place]))}
+    assert {entry.case for entry in issues.entries} <= ids
+    assert len({entry.case for entry in issues.entries if entry.link}) >= 40
+
+
+STEPS = """\
+- a = tensor([2.0], requires_grad=True)
+- (a * 3).backward()
+- expect: {a: {grad: [4.0]}}
+"""
+RIGHT = STEPS.replace("4.0", "3.0")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+def test_a_known_failure_is_expected_to_fail(session: Session) -> None:
+    session.cases(a=STEPS, b=RIGHT)
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    result = session.run("-rx")
+    assert result.status == 0, result.output
+    assert result.statuses == {"a": "known", "b": "pass"}
+    assert result.report is not None
+    Draft202012Validator(load_schema("report.schema.json")).validate(result.report)
+    assert result.outcomes["a"]["issue"] == {"status": "fail", "reason": ENTRY["reason"], "link": ENTRY["link"]}
+    assert result.report["footer"]["counts"] == {"known": 1, "pass": 1}
+    assert "1 passed, 1 xfailed" in result.output
+    assert "The gradient of a is wrong. https://github.com/pytorch/pytorch/issues/1" in result.output
+    for process in (("-n", "2"), ("-p", "no:terminal"), ("--isolation", "none"), ("first.yaml::a[cpu-float32]",)):
+        assert session.run(*process).status == 0
+    shown = session.run("--runxfail")
+    assert shown.status == 1
+    assert "known issue: The gradient of a is wrong." in shown.output
+
+
+def test_a_failure_that_is_none_of_the_known_ones_is_red_and_says_so(session: Session) -> None:
+    session.cases(a=STEPS.replace("grad: [4.0]", "is_leaf: false"))
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    result = session.run()
+    assert (result.status, result.statuses) == (1, {"a": "fail"})
+    words = (
+        "known-issues.yaml:1 knows of another failure: fail at step 2 (a.grad), and this is fail at step 2 (a.is_leaf)"
+    )
+    assert words in result.output
+
+
+def test_a_known_issue_that_is_fixed_is_red_until_the_list_is_edited(session: Session) -> None:
+    session.cases(a=RIGHT)
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    result = session.run()
+    assert (result.status, result.statuses) == (1, {"a": "fixed"})
+    assert "known-issues.yaml:1 says that it fails; has it been fixed? then edit the entry" in result.output
+
+
+def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Session) -> None:
+    session.cases(b=RIGHT)
+    listed(session.directory / "known-issues.yaml", {})
+    for workers in ((), ("-n", "1")):
+        result = session.run(*workers)
+        assert result.status == 1
+        assert "known issue known-issues.yaml:1: there is no case a" in result.output
+    assert session.run("first.yaml").status == 0
+    assert session.run("-k", "b").status == 1
+
+
+def test_a_list_of_ones_own_stands_in_for_the_one_beside_the_cases(session: Session) -> None:
+    session.cases(a=STEPS)
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    listed(session.directory / "mine.yml.txt", {"torch": "<2.0"}, include=["known-issues.yaml"])
+    assert session.run("--known-issues", "none").statuses == {"a": "fail"}
+    result = session.run("--known-issues", "mine.yml.txt")
+    assert (result.status, result.statuses) == (0, {"a": "known"})
+
+
+def test_a_list_that_is_wrong_is_said_once_and_nothing_runs(session: Session) -> None:
+    session.cases(a=STEPS)
+    session.cases("second.yaml", b=STEPS)
+    session.write("known-issues.yaml", "issues: [{case: a}]\n")
+    result = session.run()
+    assert result.status == 2
+    assert result.output.count("known-issues.yaml:1:10: issues[0]: the key 'targets' is missing") == 1
+    absent = session.run("--known-issues", "absent.yaml")
+    assert absent.status == 2
+    assert "absent.yaml:1:1: can't be read: No such file or directory" in absent.output
+
+
+def test_a_run_says_which_entries_are_due_for_review(session: Session) -> None:
+    session.cases(a=STEPS)
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13", "review": "2020-01-31"})
+    result = session.run()
+    assert result.status == 0
+    assert "known issue known-issues.yaml:1: a was to be reviewed by 2020-01-31" in result.output
+
+
+def test_the_list_in_the_documentation_loads(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "back-ends.md").read_text(encoding="utf-8")
+    example = text.partition("```yaml\n# known-issues.yaml\n")[2].partition("```")[0]
+    listed(tmp_path / "shipped.yaml")
+    (tmp_path / "mine.yaml").write_text(example)
+    issues = load_known_issues(tmp_path / "mine.yaml", "mine.yaml", tmp_path / "shipped.yaml")
+    ids = {case.id for case in load_cases(case_files([shipped_cases()]))}
+    assert [entry.case in ids for entry in issues.entries] == [True]

@@ -1,0 +1,354 @@
+"""A case can't influence the next one: modes, random numbers, objects, names and the log begin anew."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from places import ROOT
+from running import case_of, judged, outcome_of_steps, request_of, running_engine
+
+from conformance.execution.program import program_of, why_unsupported
+from conformance.language.files import case_files, load_cases
+from conformance.model.build import Target
+from conformance.model.case import Case
+from conformance.results.fingerprint import Fingerprint, fingerprint
+from conformance.worker.engine import Engine
+from conformance.worker.isolation import global_hooks
+
+CASES = ROOT / "cases"
+TARGET = Target(device="cpu", dtype="float32")
+
+READERS: dict[str, Callable[[], object]] = {
+    "grad mode": torch.is_grad_enabled,
+    "inference mode": torch.is_inference_mode_enabled,
+    "default dtype": torch.get_default_dtype,
+    "anomaly mode": torch.is_anomaly_enabled,
+    "anomaly mode's check for nan": torch.is_anomaly_check_nan_enabled,
+    "threads": torch.get_num_threads,
+    "deterministic algorithms": torch.are_deterministic_algorithms_enabled,
+    "deterministic algorithms warn only": torch.is_deterministic_algorithms_warn_only_enabled,
+    "warn always": torch.is_warn_always_enabled,
+    "multithreading": torch.autograd.is_multithreading_enabled,
+    "view replay": torch._C._is_view_replay_enabled,
+    "policy of layouts": torch._C._is_grad_layout_enforcement_enabled,
+    "hooks for all modules": lambda: {name: str(value) for name, value in global_hooks().items()},
+    "forward-mode level": lambda: torch.autograd.forward_ad._current_level,
+    "autocast": lambda: torch.is_autocast_enabled("cpu"),
+    "sparse invariants": torch.sparse.check_sparse_tensor_invariants.is_enabled,
+    "saved-tensor hooks": lambda: torch._C._autograd._top_saved_tensors_default_hooks(True),
+    "why saved-tensor hooks are off": torch._C._autograd._saved_tensors_hooks_get_disabled_error_message,
+    "early stop of checkpoints": lambda: torch.utils.checkpoint._enable_checkpoint_early_stop,
+    "warning of streams": torch._C._warn_on_accumulate_grad_stream_mismatch,
+}
+
+# What a case leaves behind when it ends; `held` names keep a suspended generator alive until the names go.
+LEAVINGS = {
+    "grad mode off": "torch.set_grad_enabled(False)",
+    "default dtype": "torch.set_default_dtype(torch.float64)",
+    "anomaly mode": "autograd.set_detect_anomaly(True)",
+    "anomaly mode without its check for nan": "autograd.set_detect_anomaly(True, check_nan=False)",
+    "a check for nan that is off": "autograd.set_detect_anomaly(False, check_nan=False)",
+    "view replay": "autograd._force_original_view_tracking(True)",
+    "the policy of layouts": "autograd.enforce_grad_layout_policy(False)",
+    "no warning of streams": "graph.set_warn_on_accumulate_grad_stream_mismatch(False)",
+    "a hook for all modules": "nn.modules.module.register_module_forward_hook(lambda *args: log('left'))",
+    "a backward hook for all modules": (
+        "nn.modules.module.register_module_full_backward_hook(lambda *args: log('left'))"
+    ),
+    "a removed backward hook for all modules": (
+        "nn.modules.module.register_module_full_backward_hook(lambda *args: None).remove()"
+    ),
+    "a mode in a thread": "in_thread(lambda: torch.set_grad_enabled(False))",
+    "warn always": "torch.set_warn_always(False)",
+    "deterministic algorithms": "torch.use_deterministic_algorithms(True)",
+    "deterministic algorithms that only warn": "torch.use_deterministic_algorithms(True, warn_only=True)",
+    "multithreading": "autograd.set_multithreading_enabled(False)",
+    "a forward-mode level": "fwAD.enter_dual_level()",
+    "a forward-mode level after an error": "fwAD.enter_dual_level()\nzeros(2).view(3)",
+    "a mode and an error": "torch.set_grad_enabled(False)\nzeros(2).view(3)",
+    "random numbers drawn": "rand(3)\ntorch.bernoulli(ones(3))\nones(3).uniform_()",
+    "another seed": "torch.manual_seed(5)",
+    "a rebound name": "ones = zeros\nlog('left')",
+    "a warning": "warnings.warn('left')",
+}
+MANAGERS = {
+    "no_grad": "no_grad()",
+    "inference_mode": "inference_mode()",
+    "enable_grad": "enable_grad()",
+    "set_grad_enabled": "set_grad_enabled(False)",
+    "detect_anomaly": "autograd.detect_anomaly()",
+    "dual_level": "fwAD.dual_level()",
+    "saved_tensors_hooks": "graph.saved_tensors_hooks(lambda x: log('packed') or x, lambda x: x)",
+    "disable_saved_tensors_hooks": "graph.disable_saved_tensors_hooks('left')",
+    "save_on_cpu": "graph.save_on_cpu()",
+    "multithreading": "autograd.set_multithreading_enabled(False)",
+    "autocast": "torch.autocast('cpu')",
+    "sparse invariants": "sparse.check_sparse_tensor_invariants()",
+    "early stop": "torch.utils.checkpoint.set_checkpoint_early_stop(False)",
+}
+HELD = {
+    "by a name": "g = left()\nnext(g)",
+    "by a cycle": "g = left()\nnext(g)\nloop = [g]\nloop.append(loop)",
+    "by its own frame": (
+        "box = []\ndef left(box):\n    with MANAGER:\n        yield box\ng = left(box)\nnext(g)\nbox.append(g)"
+    ),
+    "by a closed one around it": "def outer():\n    yield from left()\ng = outer()\nnext(g)",
+}
+
+# A case that shows each of these influences.
+PROBE = """
+- a = rand(3)
+- b = torch.bernoulli(full((8,), 0.5))
+- c = zeros(4).uniform_()
+- r = torch.randint(0, 1000, (4,))
+- log(a, b, c, r, ones(2))
+- x = ones(2, requires_grad=True)
+- y = (x * x).sum()
+- y.backward()
+- s = x @ x
+- expect:
+    x: {grad: 2}
+    y: {grad_fn: SumBackward0, dtype: target, is_inference: false}
+    s: {dtype: target}
+- do: (x * 2).grad
+  warns: {type: UserWarning, match: .grad attribute of a Tensor that is not a leaf}
+- do: fwAD.make_dual(x, x)
+  raises: {type: RuntimeError, match: Trying to create a dual Tensor for forward AD but no level exists}
+- expect: {log: []}
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with running_engine() as engine:
+        yield engine
+
+
+def state() -> dict[str, object]:
+    return {name: read() for name, read in READERS.items()}
+
+
+def run(engine: Engine, case: Case, dtype: str = "float32") -> dict[str, Any]:
+    outcome: dict[str, Any] = json.loads(json.dumps(engine.run(request_of(case, dtype=dtype))))
+    del outcome["seconds"]
+    return outcome
+
+
+def probed(engine: Engine) -> dict[str, Any]:
+    """Return what a case sees that begins now; its numbers stand in the failure of its last step."""
+    outcome = run(engine, case_of(PROBE))
+    assert [failure["path"] for failure in outcome["failures"]] == ["log"]
+    return outcome
+
+
+def leave(engine: Engine, text: str, dtype: str = "float32") -> dict[str, Any]:
+    return run(engine, case_of(f"- {json.dumps(text)}\n- expect: {{1 + 1: 2}}\n"), dtype)
+
+
+@pytest.fixture
+def fresh(engine: Engine) -> Iterator[dict[str, Any]]:
+    """Give what the probe sees in a fresh world, and hold that it and the modes are the same after the test."""
+    seen, before = probed(engine), state()
+    yield seen
+    assert state() == before
+    assert probed(engine) == seen
+
+
+@pytest.mark.parametrize("text", LEAVINGS.values(), ids=LEAVINGS)
+def test_what_a_case_sets_is_put_back(engine: Engine, fresh: dict[str, Any], text: str) -> None:
+    leave(engine, text)
+    assert probed(engine) == fresh
+
+
+@pytest.mark.parametrize("text", LEAVINGS.values(), ids=LEAVINGS)
+def test_what_a_case_of_another_dtype_sets_is_put_back(engine: Engine, fresh: dict[str, Any], text: str) -> None:
+    leave(engine, text, dtype="float64")
+    assert probed(engine) == fresh
+
+
+@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
+@pytest.mark.parametrize("manager", MANAGERS.values(), ids=MANAGERS)
+def test_a_generator_left_open_inside_a_context_is_closed(
+    engine: Engine, fresh: dict[str, Any], manager: str, held: str
+) -> None:
+    text = "def left():\n    with MANAGER:\n        yield 1\n" + held
+    assert leave(engine, text.replace("MANAGER", manager))["status"] == "pass"
+    assert probed(engine) == fresh
+
+
+def test_two_generators_left_open_inside_one_another_are_closed(engine: Engine, fresh: dict[str, Any]) -> None:
+    text = "def left(manager):\n    with manager:\n        yield 1\n"
+    opened = "a = left(no_grad())\nnext(a)\nb = left(enable_grad())\nnext(b)\nc = left(no_grad())\nnext(c)\n"
+    assert leave(engine, text + opened)["status"] == "pass"
+    assert probed(engine) == fresh
+
+
+CLASSES = MANAGERS.keys() - {"early stop", "disable_saved_tensors_hooks"}  # those two are functions
+# Whose setting nothing can end; the process must not run another case.
+STAYING = {"saved_tensors_hooks", "save_on_cpu", "autocast", "sparse invariants"}
+STUBBORN = [pytest.param(text, name in STAYING, id=name) for name, text in MANAGERS.items()]
+
+
+def put_back() -> None:
+    """Undo by hand what `STAYING` leaves, so that it is no other test's."""
+    while torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+        torch._C._autograd._pop_saved_tensors_default_hooks()
+    torch.set_autocast_enabled("cpu", False)
+    torch.sparse.check_sparse_tensor_invariants.disable()
+    torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(True)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(("manager", "stays"), STUBBORN)
+def test_a_generator_that_refuses_to_close_leaves_no_mode_to_the_next_case(
+    engine: Engine, manager: str, stays: bool
+) -> None:
+    text = f"""
+def left():
+    with {manager}:
+        try:
+            yield 1
+        except GeneratorExit:
+            yield 2
+g = left()
+next(g)
+"""
+    before = state()
+    outcome = leave(engine, text)
+    after = state()
+    put_back()
+    assert ("spent" in outcome) is stays
+    assert stays or after == before
+
+
+@pytest.mark.parametrize("manager", [MANAGERS[name] for name in sorted(CLASSES)], ids=sorted(CLASSES))
+def test_a_context_that_is_entered_and_never_left_leaves_no_mode(engine: Engine, manager: str) -> None:
+    name, _, arguments = manager.partition("(")
+    own = "class A(Base):\n    def enter(self):\n        return super().__enter__()\n"
+    text = f"Base = {name}\n{own}A({arguments}.enter()"
+    before = state()
+    leave(engine, text)
+    after = state()
+    put_back()
+    assert after == before
+
+
+def test_forward_mode_levels_can_be_entered_again(engine: Engine) -> None:
+    steps = """
+    - l = fwAD.enter_dual_level()
+    - d = fwAD.make_dual(ones(1), full((1,), 3.0))
+    - expect: {l: 0, fwAD.unpack_dual(d).tangent: 3}
+    """
+    assert [outcome_of_steps(engine, steps)["status"] for _ in range(3)] == ["pass"] * 3
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_targets_dtype_is_the_default_however_cases_alternate(engine: Engine, dtype: str) -> None:
+    steps = f"- a = ones(2) * 1.5\n- expect: {{a: {{dtype: target}}, torch.get_default_dtype(): torch.{dtype}}}\n"
+    leave(engine, "torch.set_default_dtype(torch.float64)", dtype="bfloat16")
+    assert outcome_of_steps(engine, steps, dtype=dtype)["status"] == "pass"
+
+
+CYCLES = {
+    "a list in itself": "x = [ones(3)]\nx.append(x)\nw = weakref.ref(x[0])",
+    "a graph that a leaf's hook holds": (
+        "x = ones(3, requires_grad=True)\ny = x * 2\nx.register_hook(lambda g: y)\nw = weakref.ref(x)"
+    ),
+    "an object that knows itself": "m = nn.Linear(1, 1)\nm.own = [m]\nw = weakref.ref(m)",
+    "an error that was raised": (
+        "def f():\n    x = ones(3)\n    x.own = weakref.ref(x)\n    x.view(7)\nf()"
+    ),
+    "a name": "x = ones(3)\nw = weakref.ref(x)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CYCLES.values(), ids=CYCLES)
+def test_what_a_case_made_is_gone_when_it_ends(engine: Engine, text: str) -> None:
+    leave(engine, "x = 1")
+    gc.collect()
+    before = {id(thing) for thing in alive()}
+    leave(engine, text)
+    assert [thing for thing in alive() if id(thing) not in before] == []
+
+
+def alive() -> list[object]:
+    """Return the tensors and modules of this process that no collection has taken."""
+    return [thing for thing in gc.get_objects() if type(thing) in (torch.Tensor, torch.nn.Linear)]
+
+
+def test_the_log_begins_empty(engine: Engine) -> None:
+    assert outcome_of_steps(engine, "- log(1)\n- expect: {log: [1]}\n")["status"] == "pass"
+    assert outcome_of_steps(engine, "- x = 1\n- expect: {log: []}\n")["status"] == "pass"
+
+
+def test_the_names_of_a_case_are_gone(engine: Engine) -> None:
+    request = request_of(case_of("- left = 1\n- expect: {left: 1}\n"))
+    assert engine.run(request)["status"] == "pass"
+    second = {**request, "steps": request["steps"][1:]}  # the parent would refuse this one
+    outcome = engine.run(second)
+    assert outcome["failures"][0]["observed"] == "NameError: name 'left' is not defined"
+
+
+def test_a_vocabulary_name_that_a_case_takes_is_the_vocabularys_again(engine: Engine) -> None:
+    text = "def f():\n    global zeros\n    zeros = 1\nf()\nones = 2\ndevice = 3\ndtype = 4\n"
+    leave(engine, text)
+    steps = "- a = ones(1) + zeros(1)\n- expect: {a: 1, device: \"'cpu'\", dtype: torch.float32}\n"
+    assert outcome_of_steps(engine, steps)["status"] == "pass"
+
+
+def test_the_warnings_of_a_case_come_again_in_the_next(engine: Engine) -> None:
+    steps = """
+    - x = (ones(1, requires_grad=True) * 1)
+    - do: x.grad
+      warns: {type: UserWarning, match: not a leaf Tensor}
+    """
+    assert [outcome_of_steps(engine, steps)["status"] for _ in range(3)] == ["pass"] * 3
+
+
+def verdict(engine: Engine, case: Case) -> tuple[str, Fingerprint]:
+    """Return what a shipped case comes to, and how it fails if it does; numbers from unwritten memory are no matter."""
+    outcome = judged(case, run(engine, case), TARGET)
+    return outcome.status, fingerprint(outcome)
+
+
+@pytest.fixture(scope="module")
+def in_order(engine: Engine) -> list[tuple[Case, tuple[str, Fingerprint]]]:
+    """The shipped cases that this torch can run, with what each comes to in the order of the files."""
+    cases = [case for case in load_cases(case_files([CASES])) if not why_unsupported(case, TARGET, torch.__version__)]
+    assert cases
+    return [(case, verdict(engine, case)) for case in cases]
+
+
+def test_the_shipped_cases_hold_on_this_torch(in_order: list[tuple[Case, tuple[str, Fingerprint]]]) -> None:
+    assert {case.id: found for case, found in in_order if found[0] not in ("pass", "known")} == {}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_the_order_of_the_cases_changes_no_outcome(
+    engine: Engine, in_order: list[tuple[Case, tuple[str, Fingerprint]]], seed: int
+) -> None:
+    shuffled = in_order[:]
+    random.Random(seed).shuffle(shuffled)
+    assert {case.id: verdict(engine, case) for case, _ in shuffled} == {case.id: found for case, found in in_order}
+
+
+def test_what_a_case_leaves_behind_changes_no_outcome_of_the_shipped_cases(
+    engine: Engine, in_order: list[tuple[Case, tuple[str, Fingerprint]]]
+) -> None:
+    leavings = list(LEAVINGS.values())
+    for index, (case, found) in enumerate(in_order):
+        leave(engine, leavings[index % len(leavings)])
+        assert verdict(engine, case) == found
+
+
+def test_a_program_is_run_as_it_is_sent(engine: Engine) -> None:
+    case = case_of("- a = ones(1)\n- expect: {a: 1}\n")
+    sent = json.dumps(program_of(case, TARGET, torch.__version__))
+    engine.run({"n": 1, **json.loads(sent)})
+    assert json.dumps(program_of(case, TARGET, torch.__version__)) == sent

@@ -1,0 +1,383 @@
+"""What the worker offers to cases: the vocabulary alone, seeded random numbers, results on the target's device."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from running import outcome_of_steps, running_engine
+
+from conformance.language import versions, vocabulary
+from conformance.worker.engine import Engine
+from conformance.worker.namespace import offer
+from conformance.worker.sandbox import Namespace
+
+DRAWS = {
+    "rand": "rand(2, 3)",
+    "rand of a tuple": "rand((2, 3))",
+    "rand of a list": "torch.rand([2, 3])",
+    "rand of a Size": "rand(torch.Size([2, 3]))",
+    "randn": "randn(2, 3)",
+    "randn of a tuple": "torch.randn((2, 3))",
+    "rand_like": "rand_like(empty(2, 3))",
+    "randn_like": "torch.randn_like(empty(2, 3))",
+}
+WHOLE = {
+    "randint": "randint(100, (2, 3))",
+    "randint from": "torch.randint(50, 100, (2, 3))",
+    "randint_like": "randint_like(empty(2, 3), 100)",
+    "randint_like from": "randint_like(empty(2, 3), 50, 100)",
+    "randperm": "randperm(6).view(2, 3)",
+}
+MADE = [
+    "tensor([1.0])", "as_tensor([1.0])", "asarray([1.0])", "ones(2)", "zeros((2, 3))", "full((2,), 1.0)", "arange(3)",
+    "eye(2)", "empty(2)", "linspace(0, 1, 3)", "logspace(0, 1, 3)", "empty_strided((2,), (1,))",
+    "torch.scalar_tensor(1.0)", "torch.tril_indices(2, 2)", "torch.triu_indices(2, 2)", "torch.hann_window(3)",
+    "torch.ones(2)", "torch.tensor([1.0])", "ones_like(ones(2))", "rand(2)", "randn(2)", "randint(3, (2,))",
+    "randperm(3)", "rand_like(ones(2))", "nn.Linear(2, 1).weight", "torch.nn.Linear(2, 1).bias",
+    "nn.Sequential(nn.Linear(2, 1))[0].weight", "nn.Parameter(ones(2))", "Parameter(ones(2))",
+    "nn.BatchNorm1d(2).running_mean", "nn.Embedding(3, 2).weight", "nn.Linear(2, 1)(ones(3, 2))",
+    "nn.MSELoss()(ones(2), ones(2))", "torch.from_numpy(ones(2, device='cpu').numpy())",
+]  # fmt: skip
+ELSEWHERE = ["torch.range(0, 2)", "torch.normal(0.0, 1.0, (2,))", "torch.fft.fftfreq(3)",
+             "torch.sparse_coo_tensor([[0]], [1.0], (2,))"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with running_engine() as engine:
+        yield engine
+
+
+def drawn(dtype: torch.dtype, text: str, device: str = "cpu") -> Any:
+    """Return what `text` draws with a generator that begins anew."""
+    generator = torch.Generator()
+    generator.manual_seed(0)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        return eval(text, {"__builtins__": offer(device, generator)})
+    finally:
+        torch.set_default_dtype(default)
+
+
+def passes(engine: Engine, text: str, checks: str, device: str = "cpu", dtype: str = "float32") -> None:
+    """Hold that what `text` makes has these checks."""
+    outcome = outcome_of_steps(engine, f"- a = {text}\n- expect: {{a: {checks}}}\n", device, dtype)
+    assert (outcome["status"], outcome.get("failures")) == ("pass", None)
+
+
+@pytest.mark.parametrize("text", [*DRAWS.values(), *WHOLE.values()], ids=[*DRAWS, *WHOLE])
+def test_random_numbers_are_the_same_each_time(text: str) -> None:
+    first = drawn(torch.float32, text)
+    assert first.shape == (2, 3)
+    assert drawn(torch.float32, text).tolist() == first.tolist()
+    assert len(set(first.flatten().tolist())) > 3
+
+
+@pytest.mark.parametrize("text", DRAWS.values(), ids=DRAWS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_random_numbers_are_the_same_in_each_dtype_but_for_rounding(text: str, dtype: torch.dtype) -> None:
+    narrow, wide = drawn(dtype, text), drawn(torch.float64, text)
+    assert (narrow.dtype, wide.dtype) == (dtype, torch.float64)
+    assert narrow.tolist() == wide.to(dtype).tolist()
+
+
+@pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
+def test_random_whole_numbers_are_the_same_in_each_default_dtype(text: str) -> None:
+    assert drawn(torch.float32, text).tolist() == drawn(torch.float64, text).tolist()
+
+
+@pytest.mark.parametrize("text", [*DRAWS.values(), *WHOLE.values()], ids=[*DRAWS, *WHOLE])
+def test_random_numbers_can_be_made_on_another_device(text: str) -> None:
+    made = drawn(torch.float32, text, device="meta")
+    assert (made.device.type, made.shape) == ("meta", (2, 3))
+
+
+@pytest.mark.parametrize("text", ["rand(2, 3)", "rand((2, 3))", "rand([2, 3])", "rand(torch.Size((2, 3)))"])
+def test_a_size_is_a_tuple_or_numbers(text: str) -> None:
+    assert drawn(torch.float32, text).tolist() == drawn(torch.float32, "rand(2, 3)").tolist()
+
+
+def test_the_next_numbers_are_others() -> None:
+    first, second = drawn(torch.float32, "(randn(3), randn(3))")
+    assert first.tolist() != second.tolist()
+
+
+def test_rand_is_between_nought_and_one_and_randn_around_nought() -> None:
+    values, normal = drawn(torch.float64, "(rand(1000), randn(1000))")
+    assert 0 <= values.min() < 0.01
+    assert 0.99 < values.max() < 1
+    assert abs(normal.mean()) < 0.1
+    assert abs(normal.std() - 1) < 0.1
+
+
+@pytest.mark.parametrize("text", ["rand(()).shape", "randn(()).shape", "rand([]).shape", "rand_like(ones(())).shape"])
+def test_a_random_scalar_has_no_dimension(text: str) -> None:
+    assert drawn(torch.float32, text) == ()
+
+
+@pytest.mark.parametrize("name", ["rand", "randn", "torch.rand", "torch.randn"])
+def test_requires_grad_is_honoured_and_the_result_a_leaf(engine: Engine, name: str) -> None:
+    passes(engine, f"{name}(2, requires_grad=True)", "{requires_grad: true, is_leaf: true, grad_fn: null}")
+    passes(engine, f"{name}(2)", "{requires_grad: false, is_leaf: true, version: 0}")
+    passes(engine, f"{name}_like(ones(2), requires_grad=True)", "{requires_grad: true, is_leaf: true}")
+    passes(engine, f"{name}_like(ones(2, requires_grad=True))", "{requires_grad: false, is_leaf: true}")
+
+
+def test_dtype_and_device_are_honoured(engine: Engine) -> None:
+    for name in ("rand", "randn"):
+        passes(engine, f"{name}(2)", "{dtype: target, device: target}", dtype="float64")
+        passes(engine, f"{name}(2, dtype=torch.float16)", "{dtype: float16}")
+        passes(engine, f"{name}(2, dtype=torch.complex64)", "{dtype: complex64}")
+        passes(engine, f"{name}(2, device='meta')", "{device: meta}")
+        passes(engine, f"{name}(2, device='cpu')", "{device: cpu}", device="meta")
+        passes(engine, f"{name}_like(ones(2, dtype=torch.float64))", "{dtype: float64}")
+        passes(engine, f"{name}_like(ones(2), dtype=torch.float64)", "{dtype: float64}")
+        passes(engine, f"{name}_like(ones(2, device='cpu'))", "{device: cpu}", device="meta")
+        passes(engine, f"{name}_like(ones(2), device='cpu')", "{device: cpu}", device="meta")
+
+
+def test_whole_numbers_are_int64_unless_the_case_says_otherwise(engine: Engine) -> None:
+    passes(engine, "randint(3, (2,))", "{dtype: int64, device: target, requires_grad: false}")
+    passes(engine, "randint(3, (2,), dtype=torch.int32)", "{dtype: int32}")
+    passes(engine, "randint(3, (2,), device='cpu')", "{device: cpu}", device="meta")
+    passes(engine, "randint(3, (2,), dtype=torch.float32, requires_grad=True)", "{requires_grad: true, is_leaf: true}")
+    passes(engine, "randint_like(ones(2), 3)", "{dtype: float32}")
+    passes(engine, "randperm(3)", "{dtype: int64, device: target}")
+    passes(engine, "randperm(3, dtype=torch.int32, device='cpu')", "{dtype: int32, device: cpu}", device="meta")
+    passes(engine, "randperm(4).sort().values", "[0, 1, 2, 3]")
+
+
+def test_a_generator_of_the_case_is_drawn_from(engine: Engine) -> None:
+    own = "rand(3, generator=Generator().manual_seed(7))"
+    passes(engine, f"({own} == {own}).all()", "true")
+    passes(engine, f"(rand(3) == {own}).any()", "false")
+
+
+@pytest.mark.parametrize(
+    "text", ["rand(size=(2,))", "randn(size=(2,))", "randint(3, size=(2,))", "randint(low=0, high=3, size=(2,))",
+             "randperm(n=2)"],
+)  # fmt: skip
+def test_sizes_and_bounds_can_be_given_by_name(engine: Engine, text: str) -> None:
+    passes(engine, text, "{shape: [2]}")
+
+
+def test_a_random_tensor_has_the_strides_of_what_it_is_like(engine: Engine) -> None:
+    assert torch.rand_like(torch.ones(2, 3).t()).stride() == (1, 3)
+    passes(engine, "rand_like(ones(2, 3).t())", "{stride: [1, 3]}")
+
+
+def test_a_random_tensor_can_be_written_into_another(engine: Engine) -> None:
+    steps = "- o = zeros(3)\n- a = randn(3, out=o)\n- expect: {a: {is: o}}\n"
+    assert outcome_of_steps(engine, steps)["status"] == "pass"
+
+
+@pytest.mark.parametrize("text", MADE)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_what_a_case_makes_is_on_its_device(engine: Engine, text: str, device: str) -> None:
+    passes(engine, text, f"{{device: {device}}}", device=device)
+
+
+@pytest.mark.parametrize("text", ELSEWHERE)
+def test_what_other_factories_make_is_on_the_cases_device(engine: Engine, text: str) -> None:
+    passes(engine, text, "{device: meta}", device="meta")
+
+
+@pytest.mark.parametrize("text", ["ones(2, device='cpu')", "tensor([1.0], device='cpu')", "arange(3, device='cpu')"])
+def test_a_device_that_the_case_names_wins(engine: Engine, text: str) -> None:
+    passes(engine, text, "{device: cpu}", device="meta")
+
+
+def test_a_device_that_the_case_names_for_a_layer_wins(engine: Engine) -> None:
+    passes(engine, "nn.Linear(2, 1, device='cpu').weight", "{device: cpu}", device="meta")
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_layer_is_an_instance_of_its_class(engine: Engine, device: str) -> None:
+    steps = """
+    - layer = nn.Linear(2, 1)
+    - expect:
+        layer: {type: Linear}
+        isinstance(layer, nn.Linear): true
+        isinstance(layer, (nn.ReLU, torch.nn.Linear)): true
+        isinstance(layer, nn.Module): true
+        isinstance(layer, nn.ReLU): false
+        isinstance(1, nn.Linear): false
+        layer.weight: {requires_grad: true, is_leaf: true, type: Parameter}
+    """
+    assert outcome_of_steps(engine, steps, device)["status"] == "pass"
+
+
+def test_a_class_of_layers_has_its_methods_on_every_device(engine: Engine) -> None:
+    text = "callable(nn.Linear.forward)"
+    assert outcome_of_steps(engine, f"- a = {text}\n- expect: {{a: true}}\n", "cpu")["status"] == "pass"
+    assert outcome_of_steps(engine, f"- a = {text}\n- expect: {{a: true}}\n", "meta")["status"] == "pass"
+
+
+THREADS = {
+    "what a function returns": "- 'y = in_thread(lambda a, b=1: a - b, 5, b=2)'\n- expect: {y: 3}\n",
+    "what several return": "- 'y = in_threads(lambda: 1, lambda: 2)'\n- expect: {y: [1, 2]}\n",
+    "no function": "- y = in_threads()\n- expect: {y: []}\n",
+    "what a function raises": "- do: in_thread(zeros(2).view, 3)\n  raises: {type: RuntimeError, match: invalid}\n",
+    "what the first raises": (
+        "- do: 'in_threads(lambda: 1, lambda: 1 / 0, lambda: [][0])'\n"
+        "  raises: {type: ZeroDivisionError, match: division}\n"
+    ),
+    "too many functions": (
+        "- do: 'in_threads(*[lambda: 1] * 65)'\n  raises: {type: ValueError, match: at most 64 functions}\n"
+    ),
+    "the log": "- in_thread(log, 1)\n- in_thread(log, 2)\n- expect: {log: [1, 2]}\n",
+    "a mode of its own": ("- |\n  with no_grad():\n    y = in_thread(torch.is_grad_enabled)\n- expect: {y: true}\n"),
+}
+
+
+@pytest.mark.parametrize("steps", THREADS.values(), ids=THREADS)
+def test_a_case_has_threads(engine: Engine, steps: str) -> None:
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_threads_that_cant_all_start_leave_none_behind(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, before = threading.Thread.start, threading.active_count()
+
+    def start_some(thread: threading.Thread) -> None:
+        if threading.active_count() >= before + 2:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    steps = "- do: 'in_threads(*[lambda: 1] * 3)'\n  raises: {type: RuntimeError, match: start new thread}\n"
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    assert threading.active_count() == before
+
+
+def test_functions_in_threads_run_at_the_same_time(engine: Engine) -> None:
+    steps = """
+- |
+  seen = []
+  def meet(name):
+      seen.append(name)
+      for _ in range(10 ** 9):
+          if len(seen) == 2:
+              return name
+- 'both = in_threads(lambda: meet(1), lambda: meet(2))'
+- expect: {both: [1, 2]}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_functions_of_a_case_are_compiled_with_those_that_they_call(engine: Engine) -> None:
+    steps = """
+- |
+  def double(t, by=2, *, plus=1):
+      return F.relu(t) * by + plus
+  def f(t):
+      return double(t) + torch.sin(t)
+- x = tensor([1.5, -2.0], requires_grad=True)
+- y = compiled(f)(x)
+- y.sum().backward()
+- expect: {y: relu(x) * 2 + 1 + sin(x), x: {grad: 2 * (x > 0) + cos(x)}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler reads the file that a function is from, if there is one, and may remember its module by its name."""
+    (tmp_path / "t.yaml").write_text("it's no Python")
+    monkeypatch.chdir(tmp_path)
+    seen: list[Any] = []
+
+    def compile_(function: Any, **_: Any) -> Any:
+        seen.append(function)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    for _ in range(2):
+        steps = "- 'f = compiled(lambda t: (lambda u: u * 2)(t))'\n- expect: {f(tensor(1.0)): 2.0}\n"
+        assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    first, second = seen
+    assert first.__globals__ is second.__globals__
+    for code in (first.__code__, *(each for each in first.__code__.co_consts if hasattr(each, "co_filename"))):
+        assert code.co_filename.startswith("t.yaml")
+        assert not Path(code.co_filename).exists()
+
+
+@pytest.mark.parametrize("given", ["nn.Linear(1, 1)", "torch.sin", "checkpoint", "Tensor.sin", "1"])
+def test_nothing_but_a_function_of_the_case_is_compiled(engine: Engine, given: str) -> None:
+    steps = f"- do: compiled({given})\n  raises: {{type: TypeError, match: a function that the case has defined}}\n"
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_a_tensor_of_a_case_can_see_the_functions_that_it_is_given_to(engine: Engine) -> None:
+    steps = """
+- |
+  class Watched(Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+      log(func is Tensor.sum, func is torch.exp)
+      return super().__torch_function__(func, types, args, kwargs or {})
+- x = tensor([1.0]).as_subclass(Watched)
+- x.sum()
+- torch.exp(x)
+- expect: {log: [[true, false], [false, true]]}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+@pytest.mark.parametrize("name", ["device", "forward"])
+def test_a_class_of_layers_cant_be_changed_on_another_device(engine: Engine, name: str) -> None:
+    passes(engine, "nn.Linear(2, 1).weight", "{device: meta}", device="meta")
+    layer = vars(engine.runners["meta"].offered["nn"])["Linear"]
+    before = dict(vars(layer))
+    outcome = outcome_of_steps(engine, f"- L = nn.Linear\n- L.{name} = 'cpu'\n- expect: {{1 + 1: 2}}\n", "meta")
+    vars(layer).clear()
+    vars(layer).update(before)
+    assert outcome["status"] == "error"
+
+
+def holds(since: str) -> bool:
+    return versions.holds(f">={since}", torch.__version__)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_each_name_of_the_vocabulary_is_there_if_this_torch_should_have_it(device: str) -> None:
+    offered = offer(device, torch.Generator())
+    of_each_case = {"log", "dtype"}
+    missing = [name for name, since in vocabulary.NAMES.items() if holds(since) and name not in offered]
+    assert set(missing) - of_each_case == set()
+
+
+@pytest.mark.parametrize("path", vocabulary.NAMESPACES)
+def test_a_namespace_holds_its_vocabulary_and_nothing_else(path: str) -> None:
+    root, *rest = ["torch", "utils", *path.split(".")[1:]] if path.startswith("utils") else path.split(".")
+    space = offer("cpu", torch.Generator())[root]
+    for name in rest:
+        space = getattr(space, name)
+    assert isinstance(space, Namespace)
+    inner = {name for name in vars(space) if isinstance(vars(space)[name], Namespace)}
+    assert {name for name in inner if vocabulary.inner(path, name) is None} == set()
+    held = vars(space).keys() - inner - {"__name__"}
+    known = vocabulary.NAMESPACES[path]
+    assert held - known.keys() == set()
+    assert {name for name, since in known.items() if holds(since)} - held - inner == set()
+
+
+def test_nothing_is_offered_beyond_the_vocabulary() -> None:
+    offered = offer("cpu", torch.Generator())
+    inside = {"__import__", "__build_class__", "__base__", "__read__", "__writable__"}
+    assert offered.keys() - vocabulary.NAMES.keys() - vocabulary.NAMESPACES["torch"].keys() == inside
+
+
+def test_a_namespace_that_lacks_a_name_says_so() -> None:
+    space = offer("cpu", torch.Generator())["torch"]
+    assert repr(space) == "<torch>"
+    with pytest.raises(AttributeError, match=r"^this torch has no torch\.load$"):
+        _ = space.load
+    with pytest.raises(AttributeError, match=r"^torch\.sin belongs to the vocabulary and can't be set$"):
+        space.sin = 1
