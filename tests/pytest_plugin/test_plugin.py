@@ -19,6 +19,7 @@ from sessions import Session
 
 from conformance.language.schema import load_schema
 from conformance.model.outcome import Outcome
+from conformance.render.page.matrix import MARKS
 from conformance.results.store import text_of
 
 GOOD = """\
@@ -378,7 +379,7 @@ def test_a_run_writes_a_page_with_the_published_reports_beside_it(session: Sessi
         ("1.13.1", False), ("2.0.1", False), (own, True)
     ]  # fmt: skip
     marks = {index["builds"][each["build"]]["facts"]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
-    assert marks == {"1.13.1": "p ", "2.0.1": "p ", own: "pf"}
+    assert marks == {"1.13.1": f"{MARKS['pass']} ", "2.0.1": f"{MARKS['pass']} ", own: MARKS["pass"] + MARKS["fail"]}
 
 
 def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(session: Session) -> None:
