@@ -75,7 +75,7 @@ TABLE: dict[Status, StatusRow] = {
     "timeout": StatusRow(
         sign="∞", verdict="broken", pytest="failed", severity=7, role="dark", badge="red",
         headline="the case did not end in time",
-        explanation="the case did not end in time, and its worker was killed",
+        explanation="the case did not end within --case-timeout, and its worker was killed",
     ),
     "known": StatusRow(
         sign="≈", verdict="expected", pytest="xfailed", severity=3, role="pink",
