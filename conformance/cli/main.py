@@ -190,14 +190,14 @@ def summary(options: argparse.Namespace) -> int:
 
 def history(options: argparse.Namespace) -> int:
     from conformance.language.files import case_files, load_cases, shipped_cases
-    from conformance.render.history import markdown_of, text_of, turns_of
+    from conformance.render.history import behaviour_changes_of, markdown_of, text_of
 
     hint = "expected case files, as in the directory that `cases` prints"
     try:
         files = list(case_files(options.cases or [shipped_cases()]))
         if not files:
             raise CommandError("there is no case file in this directory", hint)
-        turns = turns_of(load_cases(files))
+        changes = behaviour_changes_of(load_cases(files))
     except CaseFileError as error:
         *others, last = map(str, error.problems)
         for problem in others:
@@ -206,9 +206,9 @@ def history(options: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f"{error.filename}: can't be read: {error.strerror}", hint) from None
     if options.format == "json":
-        put(json_text({"turns": [turn.record() for turn in turns]}), "utf-8")
+        put(json_text({"changes": [change.record() for change in changes]}), "utf-8")
     else:
-        put(markdown_of(turns) if options.format == "markdown" else text_of(turns), "utf-8")
+        put(markdown_of(changes) if options.format == "markdown" else text_of(changes), "utf-8")
     return 0
 
 

@@ -27,13 +27,13 @@ def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> s
 
 def outcome_line(outcome: Outcome) -> str:
     """Return what was wrong first, or why a case was not run; each value is cut, so that the others still show."""
-    known = f"{cut(outcome.issue.reason)} " if outcome.issue is not None else ""
+    known = f"{shortened(outcome.issue.reason)} " if outcome.issue is not None else ""
     if not outcome.failures:
-        return f"{known}{cut(outcome.reason, LONG)}".rstrip()
+        return f"{known}{shortened(outcome.reason, LONG)}".rstrip()
     first = outcome.failures[0]
     more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
-    path = f"{cut(first.path)}: " if first.path else ""
-    return f"{known}{path}expected {cut(first.expected)}, observed {cut(first.observed)}{more}"
+    path = f"{shortened(first.path)}: " if first.path else ""
+    return f"{known}{path}expected {shortened(first.expected)}, observed {shortened(first.observed)}{more}"
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
@@ -42,5 +42,5 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
-def cut(text: str, length: int = SHORT) -> str:
+def shortened(text: str, length: int = SHORT) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"

@@ -390,7 +390,7 @@ def test_history_prints_every_format(capsys: pytest.CaptureFixture[str]) -> None
     assert cli.main(["history", file, "--format", "markdown"]) == 0
     assert capsys.readouterr().out.startswith("| torch | behaviour | of | before | since |\n")
     assert cli.main(["history", file, "--format", "json"]) == 0
-    assert {turn["file"] for turn in json.loads(capsys.readouterr().out)["turns"]} == {"versions.yaml"}
+    assert {change["file"] for change in json.loads(capsys.readouterr().out)["changes"]} == {"versions.yaml"}
 
 
 def test_history_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
