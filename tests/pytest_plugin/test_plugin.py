@@ -416,10 +416,10 @@ def test_a_run_writes_a_page_with_the_published_reports_beside_it(session: Sessi
     assert result.report is not None
     index = index_of(session.directory / "reports" / "index.html")
     own = result.report["header"]["build"]["torch"]
-    assert [(build["facts"]["torch"], build["own"]) for build in index["builds"]] == [
+    assert [(build["torch"], build["is_own"]) for build in index["builds"]] == [
         ("1.13.1", False), ("2.0.1", False), (own, True)
     ]  # fmt: skip
-    marks = {index["builds"][each["build"]]["facts"]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
+    marks = {index["builds"][each["build"]]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
     assert marks == {"1.13.1": f"{MARKS['pass']} ", "2.0.1": f"{MARKS['pass']} ", own: MARKS["pass"] + MARKS["fail"]}
 
 
@@ -431,7 +431,7 @@ def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(se
     assert result.status == 0, result.output
     assert result.statuses == {"first": "pass"}
     page = session.directory / "reports" / "index.html"
-    assert [build["own"] for build in index_of(page)["builds"]] == [False, True]
+    assert [build["is_own"] for build in index_of(page)["builds"]] == [False, True]
     notice = page.read_text(encoding="utf-8").partition("Not shown:")[2].partition("</p>")[0]
     assert "2.0.1.json" in notice
     assert "is it cut off?" in notice
@@ -466,4 +466,4 @@ def test_with_xdist_there_is_one_page_of_the_whole_run(session: Session) -> None
     assert result.output.count("page: reports/index.html") == 1
     index = index_of(session.directory / "reports" / "index.html")
     assert len(index["cases"]) == 8
-    assert [build["own"] for build in index["builds"]] == [True]
+    assert [build["is_own"] for build in index["builds"]] == [True]

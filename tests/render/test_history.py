@@ -8,7 +8,7 @@ from running import FIRST, RULES, case_of
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.model.case import Case
-from conformance.render.history import BehaviourChange, markdown_of, text_of, behaviour_changes_of
+from conformance.render.history import BehaviourChange, behaviour_changes_of, markdown_of, text_of
 
 Told = tuple[str, str, str, str]  # release, place, before, after
 

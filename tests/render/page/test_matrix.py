@@ -131,7 +131,7 @@ def test_labels_tell_the_builds_of_a_release_apart(first: Report, second: Report
 def test_the_run_that_has_just_ended_is_marked() -> None:
     published, own = one("2.12.0"), one()
     assert labels(published, own, own=own) == ["py3.11", "py3.11 this run"]
-    assert [build["own"] for build in indexed(published, own, own=own)["builds"]] == [False, True]
+    assert [build["is_own"] for build in indexed(published, own, own=own)["builds"]] == [False, True]
 
 
 def test_no_two_builds_have_the_same_id() -> None:
@@ -294,5 +294,5 @@ def test_any_reports_keep_every_outcome(reports: list[Report]) -> None:
 def test_hostile_names_stay_what_they_are() -> None:
     index = indexed(report({("a", f"{HOSTILE}-{HOSTILE}"): GOOD}, cases=[case("a", topic=HOSTILE)], torch=HOSTILE))
     assert index["topics"] == [HOSTILE]
-    assert index["builds"][0]["facts"]["torch"] == HOSTILE
+    assert index["builds"][0]["torch"] == HOSTILE
     assert index["builds"][0]["release"] == HOSTILE

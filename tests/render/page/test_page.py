@@ -184,7 +184,7 @@ def test_hostile_text_is_in_the_page_only_packed_or_escaped() -> None:
     assert "⟨U+202E⟩⟨U+D800⟩" in text
     index, (details,) = parts(page)
     assert index["cases"][0][0] == "a" + HOSTILE
-    assert index["builds"][0]["facts"]["torch"] == HOSTILE
+    assert index["builds"][0]["torch"] == HOSTILE
     assert details["yaml"] == HOSTILE
     page.encode()
 
