@@ -92,8 +92,12 @@ class CaseItem(pytest.Item):
         return self.case.id, str(self.target), str(self.path)
 
     def runtest(self) -> None:
-        observed = self.conformance.scheduler.run(self)
-        self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+        try:
+            observed = self.conformance.scheduler.run(self)
+            self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+        except Exception as error:
+            self.outcome = Outcome(status="internal-error", reason=f"{type(error).__name__}: {error}")
+            raise
         reported = TABLE[outcome.status].pytest
         if reported == "skipped":
             pytest.skip(f"{outcome.status}: {outcome.reason}")

@@ -281,7 +281,7 @@ class Running:
         yield from (f"known issue {line}" for line in self.stray_issues())
         yield from self.strangers.values()
         if self.defects:
-            yield f"internal error: {self.defects} items end with {TABLE['internal-error'].headline}"
+            yield f"internal error: {self.defects} item{'s' * (self.defects > 1)}: {TABLE['internal-error'].headline}"
 
     def stray_issues(self) -> list[str]:
         """Return a line for each known issue that is about no case, if all cases that it could be about were found."""

@@ -12,7 +12,8 @@ from places import ROOT
 from conformance.language.schema import load_schema
 from conformance.model.status import BROKEN, RED, STATUSES, TABLE, WORST_FIRST
 
-STYLE = (ROOT / "conformance" / "render" / "page" / "templates" / "page.css").read_text(encoding="utf-8")
+PAGE = ROOT / "conformance" / "render" / "page" / "templates"
+STYLE = (PAGE / "page.css").read_text(encoding="utf-8")
 
 
 def test_every_status_has_a_row_of_its_own() -> None:
@@ -50,6 +51,11 @@ def statuses_in(schema: Any) -> list[set[str]]:
 
 def test_the_style_of_the_page_has_each_role() -> None:
     assert {row.role for row in TABLE.values()} == set(re.findall(r"^\.sign\.(\w+) {", STYLE, re.MULTILINE))
+
+
+def test_the_page_knows_statuses_from_the_table_alone() -> None:
+    scripts = "".join(path.read_text(encoding="utf-8") for path in sorted(PAGE.glob("*.js")))
+    assert [status for status in STATUSES if re.search(rf"""["'`.]{status}["'`]""", scripts)] == ["pass"]  # of a step
 
 
 def test_readme_has_the_table() -> None:

@@ -264,6 +264,23 @@ def test_a_defect_of_the_suite_is_no_verdict_on_torch_even_where_an_issue_is_kno
     assert "1 error" in result.output
 
 
+def test_an_answer_that_nobody_understands_is_a_defect_of_the_suite(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.write(
+        "conftest.py",
+        """\
+        from conformance.execution.workers import Workers
+        pytest_plugins = ["conformance.pytest_plugin.plugin"]
+        Workers.outcome = lambda self, number: {"status": "splendid"}
+        """,
+    )
+    result = session.run()
+    assert result.status == pytest.ExitCode.INTERNAL_ERROR, result.output
+    assert result.statuses == {"first": "internal-error"}
+    assert "Invalid enum value 'splendid'" in result.outcomes["first"]["reason"]
+    assert "internal error: 1 item: a defect of the suite" in result.output
+
+
 def test_a_bad_case_file_stops_the_run_with_its_place_and_leaves_the_others_alone(session: Session) -> None:
     session.cases(first=GOOD)
     session.cases(name="bad.yaml", second=GOOD.replace("is_leaf", "is_laef"))
