@@ -22,14 +22,8 @@ import torch
 from conformance.language import vocabulary
 from conformance.worker.sandbox import MODULE, Namespace, base_checker, read, writable
 
-FACTORIES = """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided
-    empty_permuted scalar_tensor tril_indices triu_indices bartlett_window blackman_window hamming_window hann_window
-    kaiser_window sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
-    sparse_compressed_tensor""".split()
-FREQUENCIES = ("fftfreq", "rfftfreq")
 MOST_THREADS = 64
 PLACE = types.ModuleType(MODULE)  # where functions stand that are compiled
-CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 LAZY = torch.nn.modules.lazy.LazyModuleMixin
 
 
@@ -207,7 +201,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     """Return the names of the vocabulary for cases on `device`, as the `__builtins__` of their steps."""
     replaced: Dict[str, Any] = dict(seeded(device, generator))
     if device != "cpu":
-        for name in FACTORIES:
+        for name in vocabulary.FACTORIES:
             if hasattr(torch, name):
                 replaced[name] = on_device(getattr(torch, name), device)
         replaced["from_numpy"] = lambda array: torch.from_numpy(array).to(device)
@@ -221,10 +215,10 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         if path == "torch":
             members.update({name: value for name, value in replaced.items() if name in members})
         elif path == "fft" and device != "cpu":
-            members.update({name: on_device(members[name], device) for name in FREQUENCIES})
+            members.update({name: on_device(members[name], device) for name in vocabulary.FREQUENCIES})
         elif path == "nn" and device != "cpu":
             for name, value in members.items():
-                if isinstance(value, type) and issubclass(value, torch.nn.Module) and name not in CONTAINERS:
+                if isinstance(value, type) and issubclass(value, torch.nn.Module) and name not in vocabulary.CONTAINERS:
                     members[name] = Layer(value, device)
         for inner, space in spaces.items():
             if vocabulary.inner(path, inner.rpartition(".")[2]) == inner:
