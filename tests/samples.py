@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conformance.model.build import Build, Device
 from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
-from conformance.model.outcome import STATUSES, Failure, Outcome, Status
+from conformance.model.outcome import Failure, Outcome
 from conformance.model.report import (
     FORMAT,
     CaseRecord,
@@ -24,6 +24,7 @@ from conformance.model.report import (
     set_digest,
 )
 from conformance.model.rule import Rule
+from conformance.model.status import STATUSES, Status
 
 CPU, CUDA = "cpu-float32", "cuda-float32"
 STARTED, FINISHED = "2026-01-02T03:04:05+00:00", "2026-01-02T03:05:00+00:00"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.model.outcome import RED
+from conformance.model.status import RED
 from conformance.model.report import Report
 from conformance.releases.catalogue import load_releases
 from conformance.results.compact import is_bare

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import msgspec
 
-Status = Literal["pass", "fail", "error", "crash", "timeout", "known", "fixed", "unsupported", "not-run", "internal-error"]
-STATUSES: tuple[Status, ...] = get_args(Status)
-RED = frozenset({"fail", "error", "crash", "timeout", "fixed"})
+from conformance.model.status import Status
 
 NO_TIME = 0.0  # by being this very number, and not one like it, it is left out of reports
 

@@ -17,8 +17,9 @@ import msgspec
 from conformance.model.build import OF_HOST, Build
 from conformance.model.case import Case
 from conformance.model.graph import Graph
-from conformance.model.outcome import Line, Outcome, Status
+from conformance.model.outcome import Line, Outcome
 from conformance.model.rule import Level, Rule, level_of
+from conformance.model.status import Status
 
 FORMAT = 1
 

@@ -23,6 +23,7 @@ from conformance.model.build import DTYPES, IN_TREE, Build
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
 from conformance.model.shard import Shard, shard
+from conformance.model.status import TABLE
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.protocol import nobody_listens, run_briefly
 from conformance.pytest_plugin.recorder import Recorder
@@ -114,6 +115,7 @@ class Running:
         self.collected: list[Collected] = []
         self.why_deselected: dict[Pair, str] = {}
         self.introduced = False
+        self.defects = 0  # items at which the suite itself failed
         self.strangers: dict[Any, str] = {}  # workers that test another build, and what tells so
         self.named = {path_of(argument, config) for argument in config.args}
 
@@ -225,11 +227,18 @@ class Running:
         attached = report.__dict__.get("conformance")
         if attached is None or self.recorder is None:
             return
+        self.defects += TABLE[attached["status"]].pytest == "error"
         introduction = attached.pop("introduction", None)
         if introduction is not None:
             self.meet(introduction, getattr(report, "node", None))
         if getattr(report, "node", None) not in self.strangers:
             self.recorder.add(outcome_of(attached))
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Let what says nothing of torch count as an error, not as a failure."""
+        attached = report.__dict__.get("conformance")
+        is_error = attached is not None and TABLE[attached["status"]].pytest == "error"
+        return ("error", "E", "ERROR") if is_error else None
 
     def meet(self, introduction: tuple[dict[str, Any], Sequence[Collected], Any], node: Any) -> None:
         """Take note of what a worker of pytest-xdist says of itself; one that tests another build is a stranger."""
@@ -254,6 +263,8 @@ class Running:
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if self.recorder is not None and exitstatus in green and any(self.complaints()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.defects and exitstatus in (*green, pytest.ExitCode.TESTS_FAILED):
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR  # so that nobody takes the run for a verdict on torch
         scheduler = self.conformance.scheduler
         scheduler.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
         if self.recorder is None:
@@ -269,6 +280,8 @@ class Running:
         yield from (f"required device {line}" for line in self.conformance.lost_devices())
         yield from (f"known issue {line}" for line in self.stray_issues())
         yield from self.strangers.values()
+        if self.defects:
+            yield f"internal error: {self.defects} items end with {TABLE['internal-error'].headline}"
 
     def stray_issues(self) -> list[str]:
         """Return a line for each known issue that is about no case, if all cases that it could be about were found."""

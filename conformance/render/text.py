@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conformance.model.build import Build
-from conformance.model.outcome import STATUSES, Outcome
+from conformance.model.outcome import Outcome
+from conformance.model.status import STATUSES
 
 SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
 

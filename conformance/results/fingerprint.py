@@ -6,7 +6,8 @@ import re
 
 import msgspec
 
-from conformance.model.outcome import Outcome, Status
+from conformance.model.outcome import Outcome
+from conformance.model.status import Status
 
 ERROR = re.compile(r"[A-Za-z_][\w.]*(?=:)")
 END = re.compile(r"SIG[A-Z0-9]+|(?:signal|status) \d+")

@@ -12,8 +12,9 @@ from typing import Any
 from samples import CPU, CUDA, case, failed, outcome, report
 
 from conformance.model.graph import Graph
-from conformance.model.outcome import Outcome, Status
+from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report, footer_of
+from conformance.model.status import Status
 from conformance.results.journal import Journal
 from conformance.results.store import load_report, text_of
 
