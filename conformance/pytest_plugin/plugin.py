@@ -24,6 +24,7 @@ from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
 from conformance.model.shard import Shard, shard
 from conformance.model.status import TABLE
+from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.protocol import nobody_listens, run_briefly
 from conformance.pytest_plugin.recorder import Recorder
@@ -138,9 +139,11 @@ class Running:
         return CaseFile.of(parent, file_path, self.conformance)
 
     def is_among_cases(self, path: Path) -> bool:
-        """Whether rules govern a file: rules.yaml in a directory above it, below pytest's root or an argument."""
+        """Whether rules.yaml below pytest's root or an argument governs a file, or it is a case file in an argument."""
         rules = find_rules(path.parent)
-        return rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named))
+        if rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named)):
+            return True
+        return path.parent in self.named and is_of_cases(path)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -324,4 +327,4 @@ def path_of(argument: object, config: pytest.Config) -> Path:
 
 def holds_cases(path: Path) -> bool:
     """Whether a path that stands on the command line is a case file or a directory of cases."""
-    return path.suffix in SUFFIXES or (path / RULES_FILE).is_file()
+    return path.suffix in SUFFIXES or (path / RULES_FILE).is_file() or is_of_cases(path)
