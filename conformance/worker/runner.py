@@ -187,13 +187,14 @@ class CaseRun:
                 lacking = self.lacking(error)
                 if lacking is not None:
                     return lacking
-                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error)))
+                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error), name_of(error)))
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
             for name, expected, line in entry["checks"]:
                 if name in tolerance:
                     continue
                 self.line = line
+                exception = ""
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
                 try:
                     difference = check(subject, name, expected, self, tolerance)
@@ -202,9 +203,10 @@ class CaseRun:
                     if lacking is not None:
                         return lacking
                     difference = ("no error", plain(error))
+                    exception = name_of(error)
                     error.__traceback__ = None
                 if difference is not None:
-                    failures.append(failure(line, path, *difference))
+                    failures.append(failure(line, path, *difference, exception))
         if not failures:
             return None
         self.line = failures[0]["line"]
@@ -226,7 +228,7 @@ class CaseRun:
             self.line = lines[0][0]
         return {
             "status": "error",
-            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}")],
+            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}", name_of(error))],
             "traceback": lines,
         }
 
@@ -254,12 +256,17 @@ def failed(failures: List[Dict[str, Any]]) -> Dict[str, Any]:
     return {"status": "fail", "failures": failures}
 
 
-def failure(line: int, path: str, expected: str, observed: str) -> Dict[str, Any]:
+def name_of(error: Optional[BaseException]) -> str:
+    return "" if error is None else type(error).__name__
+
+
+def failure(line: int, path: str, expected: str, observed: str, exception: str = "") -> Dict[str, Any]:
     return {
         "line": line,
         "path": path,
         "expected": expected[:MESSAGE],
         "observed": everywhere_alike(observed)[:MESSAGE],
+        **({"exception": exception} if exception else {}),
     }
 
 
@@ -275,7 +282,9 @@ def raises(expected: Dict[str, Any], raised: Optional[BaseException]) -> List[Di
         observed = "nothing was raised"
     else:
         observed = None if matches(type(raised), str(raised), expected) else plain(raised)
-    return [] if observed is None else [failure(expected["line"], "raises", described(expected), observed)]
+    if observed is None:
+        return []
+    return [failure(expected["line"], "raises", described(expected), observed, name_of(raised))]
 
 
 def warns(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> List[Dict[str, Any]]:
@@ -286,7 +295,8 @@ def warns(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> Lis
     if fine:
         return []
     observed = "; ".join(f"{warning.category.__name__}: {one_line(str(warning.message))}" for warning in given)
-    return [failure(expected["line"], "warns", described(expected), observed or "no warning")]
+    exception = given[0].category.__name__ if given else ""
+    return [failure(expected["line"], "warns", described(expected), observed or "no warning", exception)]
 
 
 def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:

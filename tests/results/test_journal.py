@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -44,7 +45,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def test_what_is_known_before_the_first_outcome_is_on_disk(tmp_path: Path) -> None:
     with begun(tmp_path / "reports") as journal:
-        assert journal.partial == tmp_path / "reports" / f"{SLUG}.partial.json"
+        assert journal.partial == tmp_path / "reports" / f"{SLUG}.{os.getpid()}.partial.json"
         assert journal.partial.read_bytes().startswith(text_of(BEGIN).encode()[:-6])
         assert load_report(journal.partial) == BEGIN
         assert list(read(journal.partial)) == ["format", "header", "rules", "cases", "plan", "outcomes"]
@@ -54,7 +55,7 @@ def test_the_journal_of_a_run_without_cases_is_a_report_too(tmp_path: Path) -> N
     empty = report({}, finished=False)
     with begun(tmp_path, empty) as journal:
         assert load_report(journal.partial) == empty
-        assert journal.finish({}, "", 5, {}).footer is not None
+        assert journal.finish({}, 5, {}).footer is not None
 
 
 def test_the_file_is_whole_after_every_outcome_and_has_no_footer(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_a_finished_report_has_a_footer_and_no_partial_file_beside_it(tmp_path: 
     with begun(tmp_path) as journal:
         journal.add(failed(case="b", target=CPU))
         journal.add(of(PLAN[0], "pass", seconds=0.25))
-        returned = journal.finish({PLAN[2]: "no device cuda"}, "aborted", 1, {})
+        returned = journal.finish({PLAN[2]: "no device cuda"}, 1, {})
     assert [entry.name for entry in tmp_path.iterdir()] == [f"{SLUG}.json"]
     content = load_report(journal.path)
     assert content == returned
@@ -101,16 +102,16 @@ def test_outcomes_stand_in_the_order_of_the_plan(tmp_path: Path) -> None:
     with begun(tmp_path) as journal:
         for pair in reversed(PLAN):
             journal.add(of(pair, "pass"))
-        content = journal.finish({}, "aborted", 0, {})
+        content = journal.finish({}, 0, {})
     assert [(known.case, known.target) for known in content.outcomes] == PLAN
 
 
 def test_what_was_planned_and_has_no_outcome_was_not_run_for_a_reason(tmp_path: Path) -> None:
     with begun(tmp_path) as journal:
         journal.add(of(PLAN[0], "pass"))
-        content = journal.finish({PLAN[2]: "no device cuda"}, "deselected", 0, {})
+        content = journal.finish({PLAN[2]: "no device cuda"}, 0, {})
     assert content.outcomes[1:] == (
-        of(PLAN[1], "not-run", reason="deselected"), of(PLAN[2], "not-run", reason="no device cuda"),
+        of(PLAN[1], "not-run", reason="the run ended before it"), of(PLAN[2], "not-run", reason="no device cuda"),
     )  # fmt: skip
 
 
@@ -118,14 +119,14 @@ def test_a_later_outcome_of_the_same_pair_replaces_the_earlier_at_the_end(tmp_pa
     with begun(tmp_path) as journal:
         journal.add(of(PLAN[0], "crash"))
         journal.add(of(PLAN[0], "pass"))
-        content = journal.finish({}, "aborted", 0, {})
+        content = journal.finish({}, 0, {})
     assert [known.status for known in content.outcomes] == ["pass", "not-run", "not-run"]
 
 
 def test_a_finished_report_replaces_the_one_of_the_run_before(tmp_path: Path) -> None:
     for status in (1, 0):
         with begun(tmp_path) as journal:
-            journal.finish({}, "aborted", status, {})
+            journal.finish({}, status, {})
     footer = load_report(journal.path).footer
     assert footer is not None
     assert footer.exit_status == 0
@@ -134,7 +135,7 @@ def test_a_finished_report_replaces_the_one_of_the_run_before(tmp_path: Path) ->
 
 def test_a_report_has_one_line_for_each_case_and_outcome(tmp_path: Path) -> None:
     with begun(tmp_path) as journal:
-        journal.finish({}, "aborted", 0, {})
+        journal.finish({}, 0, {})
     lines = journal.path.read_text(encoding="utf-8").splitlines()
     entries = [json.loads(line.rstrip(",")) for line in lines if line.startswith('{"')]
     assert sum("status" in entry for entry in entries) == len(PLAN)
@@ -144,5 +145,5 @@ def test_a_report_has_one_line_for_each_case_and_outcome(tmp_path: Path) -> None
 def test_graphs_stand_in_the_finished_report(tmp_path: Path) -> None:
     graph = Graph(target=CPU, tensors=(), nodes=())
     with begun(tmp_path, report({("a", CPU): None}, cases=[case("a")], finished=False)) as journal:
-        journal.finish({}, "aborted", 0, {"a": graph})
+        journal.finish({}, 0, {"a": graph})
     assert load_report(journal.path).graphs == {"a": graph}
