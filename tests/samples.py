@@ -125,7 +125,7 @@ def report(
     arguments: tuple[str, ...] = (),
     **facts: Any,
 ) -> Report:
-    """Return a report whose plan is `outcomes`, None standing for what has none; `facts` are the build's, and a shard."""
+    """Return a report whose plan is `outcomes`, None standing for what has none; `facts` are the build's."""
     listed = (
         tuple(case(name) for name in dict.fromkeys(name for name, _ in outcomes)) if cases is None else tuple(cases)
     )

@@ -51,8 +51,11 @@ def updated(
     if all(outcome.status == "not-run" for outcome in outcomes.values()):
         return new
     number = len(old.runs)
+    planned = set(old.pairs)
     for outcome in new.outcomes:
-        outcomes.setdefault((outcome.case, outcome.target), msgspec.structs.replace(outcome, run=number))
+        pair = outcome.case, outcome.target
+        if not (pair in left and pair in planned):
+            outcomes.setdefault(pair, msgspec.structs.replace(outcome, run=number))
     ids = in_order(
         [list(now), list(before)],
         lambda case: (records[case].file.replace("\\", "/").split("/"), records[case].line),
@@ -63,7 +66,7 @@ def updated(
         lambda pair: (row(pair[0]), column(pair[1])),
     )
     for outcome in old.outcomes:
-        if outcome.case in records:
+        if outcome.case in records and outcome.case not in before:
             again = Outcome(case=outcome.case, target=outcome.target, status="not-run", reason=EDITED, run=number)
             outcomes.setdefault((outcome.case, outcome.target), again)
     kept = msgspec.structs.replace(old, graphs={case: graph for case, graph in old.graphs.items() if case in before})
