@@ -112,7 +112,7 @@ class Running:
         self.config = config
         self.conformance = ConformanceSession(config)
         self.runs_items = hasattr(config, "workerinput") or not getattr(config.option, "tx", None)
-        self.recorder = None if hasattr(config, "workerinput") else Recorder(config)
+        self.recorder = None if hasattr(config, "workerinput") else Recorder(config, self.conformance)
         self.collected: list[Collected] = []
         self.why_deselected: dict[Pair, str] = {}
         self.introduced = False
@@ -186,8 +186,7 @@ class Running:
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
         cases = dict.fromkeys(case for case, _ in plan)
-        read = [(self.conformance.ids[case], self.conformance.scripts[case]) for case in cases]
-        self.recorder.begin(self.conformance.scheduler.build, read, self.conformance.all_rules(), plan)
+        self.recorder.begin([self.conformance.ids[case] for case in cases], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []

@@ -13,7 +13,6 @@ from conformance.results.fingerprint import fingerprint
 from conformance.results.known_issues import KnownIssue
 
 
-
 def failure_text(
     case: Case, target: Target, outcome: Outcome, rules: Mapping[str, Rule], known: Iterable[KnownIssue]
 ) -> str:

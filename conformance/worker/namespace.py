@@ -35,7 +35,7 @@ def real_module(path: str) -> Any:
 def random(name: str, target: Any) -> Callable[..., Any]:
     """Return the random factory of this name."""
     like = "_like"
-    make = getattr(torch, name[: -len(like)] if name.endswith(like) else name)
+    make = getattr(torch, name.removesuffix(like))
     return (seeded_like if name.endswith(like) else seeded_normal if name == "normal" else seeded)(make, target)
 
 
