@@ -105,8 +105,10 @@ def outcome(status: Status, **facts: Any) -> Outcome:
     return Outcome(status=status, **facts)
 
 
-def failed(path: str = "a.grad", expected: str = "1", observed: str = "2", **facts: Any) -> Outcome:
-    failure = Failure(line=11, path=path, expected=expected, observed=observed)
+def failed(
+    path: str = "a.grad", expected: str = "1", observed: str = "2", *, exception: str = "", **facts: Any
+) -> Outcome:
+    failure = Failure(line=11, path=path, expected=expected, observed=observed, exception=exception)
     return Outcome(**{"status": "fail", "step": 2, "line": 12, "failures": (failure,), **facts})
 
 
@@ -138,7 +140,7 @@ def report(
         format=FORMAT,
         header=Header(
             suite=SuiteVersion(version="0.1.0", commit="c0ffee", cases=digest),
-            run=Run(started=STARTED, arguments=arguments),
+            run=Run(started=STARTED, arguments=arguments, shard=facts.pop("shard", None)),
             build=build(**facts),
         ),
         rules={name: rule(name) for name in sorted({name for record in listed for name in record.rules})},

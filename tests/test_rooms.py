@@ -32,7 +32,7 @@ LIBRARIES = {
     "pytest_plugin": {"pytest", "_pytest", "msgspec"},
     "cli": {"pytest"},
 }
-CORE_LIBRARIES = {"grandalf", "jinja2", "markupsafe", "yaml", "packaging", "msgspec"}
+CORE_LIBRARIES = {"jinja2", "markupsafe", "yaml", "packaging", "msgspec"}
 MOST_LAYERS = 9
 
 

@@ -32,7 +32,9 @@ class CaseFile(pytest.File):
 
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, conformance: ConformanceSession) -> CaseFile:
-        node: CaseFile = cls.from_parent(parent, path=path)
+        elsewhere = not path.is_relative_to(parent.config.rootpath)  # there pytest leaves the name out of the id
+        name = os.path.relpath(path, parent.config.rootpath).replace(os.sep, "/") if elsewhere else None
+        node: CaseFile = cls.from_parent(parent, path=path, nodeid=name)
         node.conformance = conformance
         return node
 

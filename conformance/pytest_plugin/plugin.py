@@ -24,6 +24,7 @@ from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
 from conformance.model.shard import Shard, shard
 from conformance.model.status import TABLE
+from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.protocol import nobody_listens, run_briefly
 from conformance.pytest_plugin.recorder import Recorder
@@ -111,7 +112,7 @@ class Running:
         self.config = config
         self.conformance = ConformanceSession(config)
         self.runs_items = hasattr(config, "workerinput") or not getattr(config.option, "tx", None)
-        self.recorder = None if hasattr(config, "workerinput") else Recorder(config)
+        self.recorder = None if hasattr(config, "workerinput") else Recorder(config, self.conformance)
         self.collected: list[Collected] = []
         self.why_deselected: dict[Pair, str] = {}
         self.introduced = False
@@ -138,9 +139,11 @@ class Running:
         return CaseFile.of(parent, file_path, self.conformance)
 
     def is_among_cases(self, path: Path) -> bool:
-        """Whether rules govern a file: rules.yaml in a directory above it, below pytest's root or an argument."""
+        """Whether rules.yaml below pytest's root or an argument governs a file, or it is a case file in an argument."""
         rules = find_rules(path.parent)
-        return rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named))
+        if rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named)):
+            return True
+        return path.parent in self.named and is_of_cases(path)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -183,8 +186,7 @@ class Running:
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
         cases = dict.fromkeys(case for case, _ in plan)
-        read = [(self.conformance.ids[case], self.conformance.scripts[case]) for case in cases]
-        self.recorder.begin(self.conformance.scheduler.build, read, self.conformance.all_rules(), plan)
+        self.recorder.begin([self.conformance.ids[case] for case in cases], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []
@@ -324,4 +326,4 @@ def path_of(argument: object, config: pytest.Config) -> Path:
 
 def holds_cases(path: Path) -> bool:
     """Whether a path that stands on the command line is a case file or a directory of cases."""
-    return path.suffix in SUFFIXES or (path / RULES_FILE).is_file()
+    return path.suffix in SUFFIXES or (path / RULES_FILE).is_file() or is_of_cases(path)
