@@ -31,10 +31,10 @@ def run_lines(report: Report) -> list[str]:
     words = [f"{' '.join([run.run.started, *run.run.arguments])}" for run in report.runs]
     return [
         *(
-            f"{ran[number]:,} of {total} outcomes are of the run {cut(words[number], LONG)}"
+            f"{ran[number]:,} of {total} outcomes are of the run {shortened(words[number], LONG)}"
             for number in range(1, len(words))
         ),
-        f"the others are of the run {cut(words[0], LONG)}",
+        f"the others are of the run {shortened(words[0], LONG)}",
     ]
 
 

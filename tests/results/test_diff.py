@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from samples import CPU, CUDA, HOSTILE, any_report, build, case, failed, outcome, report
 
-from conformance.model.outcome import Outcome
+from conformance.model.outcome import Failure, Outcome
 from conformance.model.report import Report
 from conformance.model.status import RED, TABLE
 from conformance.results.diff import (
@@ -25,13 +25,19 @@ from conformance.results.diff import (
     why_incomparable,
 )
 
+
+def raised(exception: str, text: str) -> Outcome:
+    failure = Failure(line=11, path="", expected="no error", observed=f"{exception}: {text}", exception=exception)
+    return outcome("error", step=2, line=12, failures=(failure,))
+
+
 GOOD = outcome("pass")
+RAISED = raised("RuntimeError", "some text")
 LACKS = outcome("unsupported", reason="no such dtype")
 IDLE = outcome("not-run", reason="device cuda is absent")
 KNOWN = failed(status="known", reason="issue 1")
 NO_LONGER = outcome("fixed", reason="issue 1")
-RAISED = failed("", "no error", "RuntimeError: some text", status="error")
-CRASHED = outcome("crash", reason="the worker was ended by SIGSEGV", stderr="at 0x1234")
+CRASHED = outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV", stderr="at 0x1234")
 DEFECT = outcome("internal-error", reason="the suite raised KeyError")
 PAIR = ("a", CPU)
 
@@ -58,9 +64,9 @@ def between(old: Outcome, new: Outcome) -> Difference:
         (failed(), RAISED, "changed-failure"),
         (failed(), failed(step=3), "changed-failure"),
         (failed(), failed(path="a.is_leaf"), "changed-failure"),
-        (RAISED, failed("", "no error", "TypeError: some text", status="error"), "changed-failure"),
-        (CRASHED, outcome("crash", reason="the worker was ended by SIGABRT"), "changed-failure"),
-        (CRASHED, outcome("crash", reason="the worker exited with status 3"), "changed-failure"),
+        (RAISED, raised("TypeError", "some text"), "changed-failure"),
+        (CRASHED, outcome("crash", reason="the worker was ended by SIGABRT", signal="SIGABRT"), "changed-failure"),
+        (CRASHED, outcome("crash", reason="the worker exited with status 3", exit_status=3), "changed-failure"),
         (GOOD, IDLE, "newly-not-run"),
         (GOOD, LACKS, "newly-not-run"),
         (failed(), IDLE, "newly-not-run"),
@@ -77,7 +83,7 @@ def between(old: Outcome, new: Outcome) -> Difference:
         (IDLE, GOOD, "newly-run"),
         (LACKS, GOOD, "newly-run"),
         (failed(), failed(observed="3"), "wording-changed"),
-        (RAISED, failed("", "no error", "RuntimeError: another text", status="error"), "wording-changed"),
+        (RAISED, raised("RuntimeError", "another text"), "wording-changed"),
         (KNOWN, failed(status="known", reason="issue 2"), "wording-changed"),
         (IDLE, outcome("not-run", reason="deselected"), "wording-changed"),
         (LACKS, IDLE, "wording-changed"),
@@ -101,7 +107,7 @@ def test_each_change_of_an_outcome_has_its_kind(old: Outcome, new: Outcome, kind
     [
         (GOOD, outcome("pass", seconds=3.0)),
         (failed(), failed(line=99, stderr="other")),
-        (CRASHED, outcome("crash", reason=CRASHED.reason, stderr="at 0xffff", seconds=1.0)),
+        (CRASHED, outcome("crash", reason=CRASHED.reason, signal="SIGSEGV", stderr="at 0xffff", seconds=1.0)),
         (IDLE, IDLE),
         (KNOWN, KNOWN),
         (NO_LONGER, NO_LONGER),
