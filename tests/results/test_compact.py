@@ -78,7 +78,7 @@ def test_of_a_case_that_has_changed_the_words_are_said_but_not_the_text(tmp_path
     assert compare(again, newer).counts["edited"] == 1
 
 
-def test_of_two_editions_the_page_shows_the_one_that_has_words(tmp_path: Path) -> None:
+def test_of_two_revisions_the_page_shows_the_one_that_has_words(tmp_path: Path) -> None:
     newest = load_report(written(tmp_path, msgspec.structs.replace(WHOLE, header=ELSEWHERE.header)))
     own = report({("a", CPU): GOOD}, cases=[valid_case("a", digest="another")], torch="2.6.0")
     matrix = matrix_of(filled([newest, own]))
