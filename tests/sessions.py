@@ -52,8 +52,8 @@ class Session:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.write("conftest.py", 'pytest_plugins = ["conformance.pytest_plugin.plugin"]\n')
-        self.write("pytest.ini", "[pytest]\n")
+        directory.mkdir(exist_ok=True)
+        self.write("pytest.ini", "[pytest]\naddopts = -p conformance.pytest_plugin.plugin\n")
         self.write("rules.yaml", RULES)
 
     def write(self, name: str, text: str) -> Path:

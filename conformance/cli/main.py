@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,25 +66,18 @@ def run(arguments: Sequence[str]) -> int:
     import pytest
 
     from conformance.language.files import holds_case_files, shipped_cases
-    from conformance.pytest_plugin.arguments import joined
+    from conformance.pytest_plugin.arguments import PATH_OPTIONS, PLUGIN
 
     here = Path.cwd()
-    given = joined(list(arguments))  # so that no value of an option is taken for a place of tests
-    places = [Path(argument.partition("::")[0]) for argument in given if not argument.startswith("-")]
-    named = any(map(holds_case_files, places))
+    places = [word for option, word in pairwise(["", *arguments]) if option not in PATH_OPTIONS]
+    named = any(holds_case_files(Path(word.partition("::")[0])) for word in places)
     cases = shipped_cases()
     own = [
-        *("-c", os.devnull, "--rootdir", str(here if named else cases.parent)),
-        *(
-            "-p",
-            "conformance.pytest_plugin.plugin",
-            f"--report={here / 'reports'}",
-            "-o",
-            f"cache_dir={here / '.pytest_cache'}",
-        ),
+        *("-c", os.devnull, "--rootdir", str(here if named else cases.parent), "-p", PLUGIN),
+        *(f"--report={here / 'reports'}", "-o", f"cache_dir={here / '.pytest_cache'}"),
         *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
     ]
-    return int(pytest.main([*own, *given, *([] if named else [str(cases)])]))
+    return int(pytest.main([*own, *arguments, *([] if named else [str(cases)])]))
 
 
 def cases(_: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ PROVIDED = frozenset("f g inputs".split())  # what a program gives to spellings
 LASTING = frozenset("f g values".split())  # what it gives once, for all of them
 THEIR_KEYS = frozenset({"given", "expect", "programs"})
 FOUND = "found"  # where they leave the gradients
-DRAWN = re.compile(r"\b(rand|randn|randint|randperm|rand_like|randn_like|randint_like|normal)\b")
+DRAWN = re.compile(rf"\b({'|'.join(sorted(vocabulary.RANDOM))})\b")
 
 
 def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Program]) -> None:

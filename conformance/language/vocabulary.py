@@ -1,7 +1,7 @@
 """The names that a case may use, and the first torch release that has each.
 
 The lists are in `vocabulary.json`: for each namespace (`torch`, `nn.functional`, …) and for the
-attributes of objects, the names by the release that brought them. A build older than that makes a case
+attributes of objects, the names by the release that brought them, one a line. A build older than that makes a case
 that uses the name *unsupported*; a newer one that lacks it is at fault. Read by the parent, which
 refuses other names at load, and by the worker, which offers no others: data only, on Python 3.8.
 """
@@ -17,8 +17,8 @@ with open(os.path.join(os.path.dirname(__file__), "vocabulary.json"), encoding="
     _LISTS = json.load(_file)
 
 
-def _since(lists: dict[str, str]) -> dict[str, str]:
-    return {name: release for release, names in lists.items() for name in names.split()}
+def _since(lists: dict[str, list[str]]) -> dict[str, str]:
+    return {name: release for release, names in lists.items() for name in names}
 
 
 NAMESPACES: dict[str, dict[str, str]] = {path: _since(lists) for path, lists in _LISTS["namespaces"].items()}
@@ -33,6 +33,18 @@ ROOTS: dict[str, str] = {
 
 # Namespaces that are modules of Python, not of torch.
 PYTHON_MODULES: frozenset[str] = frozenset("math copy gc weakref warnings functools types".split())
+
+# Functions of torch that draw from the seeded generator, and those that make their tensors on the target's device.
+RANDOM: frozenset[str] = frozenset("rand randn rand_like randn_like normal randint randint_like randperm".split())
+FACTORIES: frozenset[str] = frozenset(
+    """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided empty_permuted
+    scalar_tensor tril_indices triu_indices bartlett_window blackman_window hamming_window hann_window kaiser_window
+    sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor
+    from_numpy""".split()
+)
+FREQUENCIES: frozenset[str] = frozenset({"fftfreq", "rfftfreq"})  # factories too, of fft
+# Classes of nn that hold no numbers of their own to be moved to the target.
+CONTAINERS: frozenset[str] = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 
 # Names that stand alone although their namespace is another than torch.
 MEMBERS: dict[str, str] = {

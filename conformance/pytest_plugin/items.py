@@ -16,6 +16,7 @@ from conformance.language.errors import CaseFileError
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
+from conformance.model.status import TABLE
 from conformance.pytest_plugin.session import ConformanceSession, command
 from conformance.render.failure import failure_text, line_in_file
 
@@ -31,7 +32,9 @@ class CaseFile(pytest.File):
 
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, conformance: ConformanceSession) -> CaseFile:
-        node: CaseFile = cls.from_parent(parent, path=path)
+        elsewhere = not path.is_relative_to(parent.config.rootpath)  # there pytest leaves the name out of the id
+        name = os.path.relpath(path, parent.config.rootpath).replace(os.sep, "/") if elsewhere else None
+        node: CaseFile = cls.from_parent(parent, path=path, nodeid=name)
         node.conformance = conformance
         return node
 
@@ -93,11 +96,12 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         observed = self.conformance.scheduler.run(self)
         self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
-        if outcome.status in ("unsupported", "not-run"):
+        reported = TABLE[outcome.status].pytest
+        if reported == "skipped":
             pytest.skip(f"{outcome.status}: {outcome.reason}")
-        if outcome.status == "known" and outcome.issue is not None:
+        if reported == "xfailed" and outcome.issue is not None:
             pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # goes on with --runxfail
-        if outcome.status != "pass":
+        if reported != "passed":
             raise CaseFailed(outcome.summary)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -11,7 +11,7 @@ from conformance.render.visible import line_of
 from conformance.results.diff import FORMAT, KINDS, MEANINGS, Change, Difference, Differences, notes_of, record_of
 
 ORDER = (*KINDS, "unchanged")
-TOLD = ("regressed", "changed-failure", "newly-known", "fixed")  # kinds that say something of torch: rules are quoted
+TOLD = ("regressed", "changed-failure", "expected-failure", "fixed")  # kinds that say something of torch: rules are quoted
 LONGEST = 2000  # characters of a line; a report can name a thousand targets
 MENTIONED = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
 
@@ -47,7 +47,7 @@ def records_of(differences: Differences) -> dict[str, Any]:
 def text_of(difference: Difference) -> str:
     """Return the difference for a terminal: the builds, what to beware of, counts, then each change."""
     counts = dict[str, int](difference.counts.items(), unchanged=difference.unchanged)
-    lines = [f"old: {side(difference.old)}", f"new: {side(difference.new)}"]
+    lines = [f"old: {report_line(difference.old)}", f"new: {report_line(difference.new)}"]
     lines += [f"warning: {note}" for note in notes_of(difference)]
     lines += ["", f"{verdict(difference)}: {count_words(counts, ORDER) or 'no cases'}"]
     for kind, changes in difference.by_kind.items():
@@ -65,7 +65,7 @@ def markdown_of(difference: Difference) -> str:
     """Return the difference as Markdown, for a comment or a job's page."""
     groups = {kind: [shown(difference, change) for change in changes] for kind, changes in difference.by_kind.items()}
     context = {
-        "verdict": verdict(difference), "old": side(difference.old), "new": side(difference.new),
+        "verdict": verdict(difference), "old": report_line(difference.old), "new": report_line(difference.new),
         "notes": notes_of(difference), "counts": difference.counts, "unchanged": difference.unchanged,
         "meanings": MEANINGS, "groups": groups, "folded": MENTIONED,
     }  # fmt: skip
@@ -77,7 +77,7 @@ def verdict(difference: Difference) -> str:
     return f"worse ({', '.join(worse)})" if worse else "nothing got worse"
 
 
-def side(report: Report) -> str:
+def report_line(report: Report) -> str:
     counts = report.counts()
     told = "; ".join(f"{target} {count_words(counted)}" for target, counted in counts.items())
     return f"{build_name(report.build)}: {told or 'no cases'}"

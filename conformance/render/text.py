@@ -5,10 +5,13 @@ The lines are text as a report has it; whoever writes them somewhere escapes the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from conformance.model.build import Build
-from conformance.model.outcome import STATUSES, Outcome
+from conformance.model.outcome import Outcome
+from conformance.model.report import Report
+from conformance.model.status import STATUSES
 
 SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
 
@@ -17,6 +20,22 @@ def build_name(build: Build) -> str:
     """Return the words that tell a build from others."""
     debug = ", debug" if build.debug else ""
     return f"torch {build.torch} ({build.git[:8]}{debug}), Python {build.python}, {build.system}"
+
+
+def run_lines(report: Report) -> list[str]:
+    """Return which run the outcomes of a report are of, where there are several: those of a part of the cases first."""
+    if not report.header.partial_runs:
+        return []
+    ran = Counter(outcome.run for outcome in report.outcomes if outcome.status != "not-run")
+    total = f"{ran.total():,}"
+    words = [f"{' '.join([run.run.started, *run.run.arguments])}" for run in report.runs]
+    return [
+        *(
+            f"{ran[number]:,} of {total} outcomes are of the run {cut(words[number], LONG)}"
+            for number in range(1, len(words))
+        ),
+        f"the others are of the run {cut(words[0], LONG)}",
+    ]
 
 
 def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from typing import Any, Dict, FrozenSet
+from typing import Any, Callable, Dict, FrozenSet
 
 import torch
 
@@ -17,10 +17,7 @@ def reference_of(value: Any) -> Any:
     they hold. Anything else is returned as it is.
     """
     if isinstance(value, torch.Tensor):
-        copied = wide(value)
-        if value.grad is not None:
-            copied.grad = wide(value.grad)
-        return copied
+        return wide_with_grad(value)
     if isinstance(value, torch.nn.Module):
         return wide_module(value)
     if isinstance(value, dict):
@@ -31,6 +28,13 @@ def reference_of(value: Any) -> Any:
         items = [reference_of(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple takes each
     return value
+
+
+def wide_with_grad(tensor: torch.Tensor) -> torch.Tensor:
+    copied = wide(tensor)
+    if tensor.grad is not None:
+        copied.grad = wide(tensor.grad)
+    return copied
 
 
 def wide_module(module: torch.nn.Module) -> torch.nn.Module:
@@ -56,6 +60,17 @@ def names_in(code: types.CodeType) -> FrozenSet[str]:
     return frozenset(code.co_names).union(*inner)
 
 
+def in_double_precision(evaluate: Callable[[], Any]) -> Any:
+    """Return what `evaluate` returns where factories make double precision and autograd records nothing."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad():
+            return evaluate()
+    finally:
+        torch.set_default_dtype(default)
+
+
 class References:
     """Evaluates expressions against what a case's names hold now."""
 
@@ -69,10 +84,4 @@ class References:
                 copies[name] = reference_of(names[name])
         copies.setdefault("device", "cpu")
         copies["dtype"] = torch.float64
-        default = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
-        try:
-            with torch.no_grad():
-                return eval(code, copies)
-        finally:
-            torch.set_default_dtype(default)
+        return in_double_precision(lambda: eval(code, copies))

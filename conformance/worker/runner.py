@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import time
 import warnings
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
-from conformance.worker.checks import check
+from conformance.worker.checks import difference_of
+from conformance.worker.defects import internal_error, is_of_the_suite
+from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, name_of
 from conformance.worker.isolation import GlobalState
+from conformance.worker.lacking import why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text, words_in
-from conformance.worker.values import one_line, plain
-
-MESSAGE = 2000  # how many characters of an error's message are kept
-
-# What a device says that lacks an operation or a dtype, as opposed to one that gets it wrong.
-LACKS = re.compile(
-    r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
-    r"|doesn't support|does not support|dtypes not supported|not supported (?:on|for)|is not implemented for the"
-)
-TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
-CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # what pybind11 adds to the message of an error
-OF_AUTOGRAD = re.compile("You must implement")  # what a case leaves out of a Function, on any device
-NOT_BUILT = re.compile(
-    r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
-    r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
-)
+from conformance.worker.values import event_of, plain
 
 
 class Runner:
@@ -60,7 +46,7 @@ class Runner:
         try:
             with warnings.catch_warnings(record=True) as run.warned:
                 warnings.simplefilter("always")
-                outcome = run.all_steps() if go is None else go(run)
+                outcome = run.guarded(go or CaseRun.all_steps)
         finally:
             run.names.clear()
             self.global_state.restore_classes(self.classes_named(run.steps))
@@ -122,21 +108,27 @@ class CaseRun:
         self.steps: List[Dict[str, Any]] = program["steps"]
         self.log: List[Any] = []
         self.warned: List[warnings.WarningMessage] = []
-        self.line = 0
+        self.step = self.line = 0
         self.names: Dict[str, Any] = {
             "__builtins__": runner.offered, "__name__": MODULE, "log": self.add_to_log, "dtype": self.dtype,
         }  # fmt: skip
 
     def add_to_log(self, *event: Any) -> None:
-        entries = [plain(part) for part in event]
-        self.log.append(entries[0] if len(entries) == 1 else entries)
+        self.log.append(event_of(event))
+
+    def guarded(self, go: Callable[[CaseRun], Dict[str, Any]]) -> Dict[str, Any]:
+        """Return what `go` returns, or what its step comes to where what it raises is no step's doing."""
+        try:
+            return go(self)
+        except (Exception, GeneratorExit) as error:
+            return {"step": self.step, "line": self.line, **(self.own_defect(error) or self.unexpected(error))}
 
     def all_steps(self) -> Dict[str, Any]:
         for step in self.steps:
-            self.line = step["line"]
+            self.step, self.line = step["number"], step["line"]
             problem = self.statements(step) if "do" in step else self.expectations(step)
             if problem is not None:
-                return {"step": step["number"], "line": self.line, **problem}
+                return {"step": self.step, "line": self.line, **problem}
         return {"status": "pass"}
 
     def live(self, expression: Dict[str, str]) -> Any:
@@ -163,14 +155,17 @@ class CaseRun:
             exec(compile_step(step["do"], self.file, self.line), self.names)
         except (Exception, GeneratorExit) as error:  # what cases may name; all else ends the worker
             raised = error
+            defect = self.own_defect(error)
+            if defect is not None:
+                return defect
         given = self.warned[before:]
         failures = []
         if "raises" in step:
-            failures += raises(step["raises"], raised)
+            failures += failures_of_error(step["raises"], raised)
         elif raised is not None:
             return self.unexpected(raised)
         if "warns" in step:
-            failures += warns(step["warns"], given)
+            failures += failures_of_warnings(step["warns"], given)
         lacking = self.lacking(raised) if failures and raised is not None else None
         if raised is not None:
             raised.__traceback__ = None  # it holds the frames, and they the tensors
@@ -184,27 +179,29 @@ class CaseRun:
             try:
                 subject = self.log if is_log(entry) else self.evaluate(entry["subject"])
             except (Exception, GeneratorExit) as error:
-                lacking = self.lacking(error)
-                if lacking is not None:
-                    return lacking
-                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error)))
+                ending = self.own_defect(error) or self.lacking(error)
+                if ending is not None:
+                    return ending
+                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error), name_of(error)))
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
             for name, expected, line in entry["checks"]:
                 if name in tolerance:
                     continue
                 self.line = line
+                exception = ""
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
                 try:
-                    difference = check(subject, name, expected, self, tolerance)
+                    difference = difference_of(subject, name, expected, self, tolerance)
                 except (Exception, GeneratorExit) as error:
-                    lacking = self.lacking(error)
-                    if lacking is not None:
-                        return lacking
+                    ending = self.own_defect(error) or self.lacking(error)
+                    if ending is not None:
+                        return ending
                     difference = ("no error", plain(error))
+                    exception = name_of(error)
                     error.__traceback__ = None
                 if difference is not None:
-                    failures.append(failure(line, path, *difference))
+                    failures.append(failure(line, path, *difference, exception))
         if not failures:
             return None
         self.line = failures[0]["line"]
@@ -226,24 +223,18 @@ class CaseRun:
             self.line = lines[0][0]
         return {
             "status": "error",
-            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}")],
+            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}", name_of(error))],
             "traceback": lines,
         }
 
     def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
-        """Return the problem `unsupported` if `error` says that this device or build lacks something.
+        """Return the problem `unsupported` if `error` says that this device or build lacks something."""
+        reason = why_lacking(error, self.device, self.dtype_name)
+        return None if reason is None else {"status": "unsupported", "reason": reason}
 
-        Float32 and float64 on the CPU are what autograd is defined on: nothing excuses them but a build
-        without the library that an operation is made of.
-        """
-        text = one_line(str(error))
-        if NOT_BUILT.search(text):
-            return {"status": "unsupported", "reason": text[:200]}
-        basic = self.device == "cpu" and self.dtype_name in ("float32", "float64")
-        says_so = isinstance(error, NotImplementedError) and not OF_AUTOGRAD.search(text)
-        if not basic and (says_so or (isinstance(error, (RuntimeError, TypeError)) and LACKS.search(text))):
-            return {"status": "unsupported", "reason": f"{type(error).__name__}: {text[:200]}"}
-        return None
+    def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:
+        """Return the problem of a suite that raised `error` by itself."""
+        return internal_error(error) if is_of_the_suite(error, self.file) else None
 
 
 def is_log(entry: Dict[str, Any]) -> bool:
@@ -252,50 +243,3 @@ def is_log(entry: Dict[str, Any]) -> bool:
 
 def failed(failures: List[Dict[str, Any]]) -> Dict[str, Any]:
     return {"status": "fail", "failures": failures}
-
-
-def failure(line: int, path: str, expected: str, observed: str) -> Dict[str, Any]:
-    return {
-        "line": line,
-        "path": path,
-        "expected": expected[:MESSAGE],
-        "observed": everywhere_alike(observed)[:MESSAGE],
-    }
-
-
-def everywhere_alike(text: str) -> str:
-    """Return a message without what only this machine would say: where torch lies, and the calls that led there."""
-    return CALLS.sub("", text).replace(TORCH, "torch")
-
-
-def raises(expected: Dict[str, Any], raised: Optional[BaseException]) -> List[Dict[str, Any]]:
-    if expected["type"] is None:
-        observed = None if raised is None else plain(raised)
-    elif raised is None:
-        observed = "nothing was raised"
-    else:
-        observed = None if matches(type(raised), str(raised), expected) else plain(raised)
-    return [] if observed is None else [failure(expected["line"], "raises", described(expected), observed)]
-
-
-def warns(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> List[Dict[str, Any]]:
-    if expected["type"] is None:
-        fine = not given
-    else:
-        fine = any(matches(warning.category, str(warning.message), expected) for warning in given)
-    if fine:
-        return []
-    observed = "; ".join(f"{warning.category.__name__}: {one_line(str(warning.message))}" for warning in given)
-    return [failure(expected["line"], "warns", described(expected), observed or "no warning")]
-
-
-def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:
-    named = any(cls.__name__ == expected["type"] for cls in kind.__mro__)
-    text = one_line(message)
-    return named and all(one_line(part) in text for part in expected["match"])
-
-
-def described(expected: Dict[str, Any]) -> str:
-    if expected["type"] is None:
-        return "nothing"
-    return f"{expected['type']}: … " + " … ".join(map(one_line, expected["match"])) + " …"

@@ -19,6 +19,7 @@ from conformance.language import vocabulary
 
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ under which steps run, and so the __module__ of what they define
+EXPRESSION = "<case>"  # the file of the expressions of expectations
 
 
 @functools.lru_cache(maxsize=None)
@@ -27,7 +28,7 @@ def compile_text(text: str, mode: str) -> types.CodeType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Python thinks of the style of a step is no part of what it does
         tree = Guard().visit(ast.parse(text if mode == "exec" else text.strip(), mode=mode))
-        return compile(ast.fix_missing_locations(tree), "<case>", mode, dont_inherit=True)
+        return compile(ast.fix_missing_locations(tree), EXPRESSION, mode, dont_inherit=True)
 
 
 @functools.lru_cache(maxsize=None)

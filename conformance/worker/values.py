@@ -8,7 +8,7 @@ from __future__ import annotations
 import cmath
 import itertools
 import math
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -42,6 +42,12 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, BaseException):
         return f"{type(value).__name__}: {one_line(str(value))}"
     return name_of_node(value) if is_node(value) else type(value).__name__
+
+
+def event_of(parts: Sequence[Any]) -> Any:
+    """Return an event of the log, with the values that tensors have now: one thing, or a list of several."""
+    entries = [plain(part) for part in parts]
+    return entries[0] if len(entries) == 1 else entries
 
 
 def elements(tensor: torch.Tensor) -> Any:

@@ -18,7 +18,6 @@ from samples import CPU, HOSTILE, failed, outcome, report
 from conformance import __version__
 from conformance.cli import main as cli
 from conformance.language.files import shipped_cases
-from conformance.pytest_plugin.arguments import joined, loads_the_plugin
 from conformance.results.diff import GATES, MEANINGS
 from conformance.results.store import text_of
 
@@ -54,19 +53,6 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
         cli.main(["rnu"])
     assert ended.value.code == 2
     assert "invalid choice: 'rnu'" in capsys.readouterr().err
-
-
-def test_a_path_after_a_blank_is_joined_to_its_option() -> None:
-    assert joined(["-x", "--python", "/p", "a.yaml"]) == ["-x", "--python=/p", "a.yaml"]
-    assert joined(["--python=/p", "--report", "out"]) == ["--python=/p", "--report=out"]
-    assert joined(["--python"]) == ["--python"]
-    assert joined(["-k", "python"]) == ["-k", "python"]
-
-
-def test_only_a_directory_whose_conftest_loads_the_plugin_is_ours(tmp_path: Path) -> None:
-    assert loads_the_plugin(ROOT / "cases")
-    (tmp_path / "conftest.py").write_text("")
-    assert not loads_the_plugin(tmp_path)
 
 
 def test_a_python_outside_of_the_checkout_can_be_given_with_a_blank() -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.model.outcome import RED, STATUSES, Failure, Outcome, Status, outcome_of
+from conformance.model.outcome import Failure, Outcome, outcome_of
+from conformance.model.status import RED, STATUSES, Status
 
 FAILURE = Failure(line=9, path="a.is_leaf", expected="true", observed="false")
 

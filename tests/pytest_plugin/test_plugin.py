@@ -19,6 +19,7 @@ from sessions import Session
 
 from conformance.language.schema import load_schema
 from conformance.model.outcome import Outcome
+from conformance.render.page.matrix import MARKS
 from conformance.results.store import text_of
 
 GOOD = """\
@@ -222,6 +223,47 @@ def test_hooks_of_a_conftest_see_every_phase(session: Session) -> None:
     assert session.run().statuses == {"first": "not-run"}
 
 
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_a_defect_of_the_suite_is_no_verdict_on_torch_even_where_an_issue_is_known(
+    session: Session, options: tuple[str, ...]
+) -> None:
+    session.cases(first=GOOD, second=GOOD)
+    session.write(
+        "conftest.py",
+        """\
+        from conformance.execution.workers import Workers
+        pytest_plugins = ["conformance.pytest_plugin.plugin"]
+        answer = Workers.outcome
+        def outcome(self, number):
+            told = answer(self, number)
+            return {"status": "internal-error", "reason": "the suite raised KeyError: 'x'"} if number else told
+        Workers.outcome = outcome
+        """,
+    )
+    session.write(
+        "known-issues.yaml",
+        """\
+        issues:
+          - case: "*"
+            targets: ["*"]
+            torch: ">=1.13"
+            fails: {status: error}
+            reason: Anything may fail.
+            link: null
+            review: 2099-01-01
+        """,
+    )
+    result = session.run("-ra", *options)
+    assert result.status == pytest.ExitCode.INTERNAL_ERROR, result.output
+    assert result.statuses["second"] == "internal-error"
+    assert result.report is not None
+    assert result.report["footer"]["exit_status"] == 3
+    assert "ERROR at call of second[cpu-float32]" in result.output
+    assert "a defect of the suite, which says nothing of torch; please report it: first.yaml:" in result.output
+    assert "the suite raised KeyError: 'x'" in result.output
+    assert "1 error" in result.output
+
+
 def test_a_bad_case_file_stops_the_run_with_its_place_and_leaves_the_others_alone(session: Session) -> None:
     session.cases(first=GOOD)
     session.cases(name="bad.yaml", second=GOOD.replace("is_leaf", "is_laef"))
@@ -378,7 +420,7 @@ def test_a_run_writes_a_page_with_the_published_reports_beside_it(session: Sessi
         ("1.13.1", False), ("2.0.1", False), (own, True)
     ]  # fmt: skip
     marks = {index["builds"][each["build"]]["facts"]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
-    assert marks == {"1.13.1": "p ", "2.0.1": "p ", own: "pf"}
+    assert marks == {"1.13.1": f"{MARKS['pass']} ", "2.0.1": f"{MARKS['pass']} ", own: MARKS["pass"] + MARKS["fail"]}
 
 
 def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(session: Session) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from samples import CPU, CUDA, HOSTILE, any_report, failed, outcome, report
 
-from conformance.model.outcome import RED
 from conformance.model.report import Report
+from conformance.model.status import RED
 from conformance.render.badge import badge_of
 from conformance.render.visible import visible
 

@@ -25,6 +25,7 @@ from conformance.results.store import load_report, text_of
 
 GOOD = outcome("pass")
 PAIR = ("a", CPU)
+ONE, OTHER = Shard(1, 2), Shard(2, 2)  # the case a is in the first, and d in the other
 WRONG = """\
 - a = tensor([2.0], requires_grad=True)
 - (a * 3).backward()
@@ -42,8 +43,14 @@ def refusal(*reports: Report) -> str:
     return str(caught.value)
 
 
-def elsewhere(number: int, count: int) -> Outcome:
-    return outcome("not-run", reason=f"not in shard {number} of {count}")
+def elsewhere(shard: Shard) -> Outcome:
+    return outcome("not-run", reason=shard.elsewhere)
+
+
+def in_shard(shard: Shard, made: Report) -> Report:
+    """Return the report of a run that was asked for a shard, as one that had no other cases."""
+    header = msgspec.structs.replace(made.header, run=msgspec.structs.replace(made.header.run, shard=shard))
+    return msgspec.structs.replace(made, header=header)
 
 
 def timeless(text: str) -> str:
@@ -75,9 +82,10 @@ def part_of(whole: Report, holds: Callable[[str, str], bool]) -> Report:
 
 def run(session: Session, *arguments: str) -> tuple[str, Report]:
     """Return the report of a run, as text and read."""
-    result = session.run("--report=out", *arguments)
+    place = session.directory / f"out-{sum(1 for _ in session.directory.iterdir())}"
+    result = session.run(f"--report={place.name}", *arguments)
     assert result.status in (0, 1, 5), result.output
-    (path,) = (session.directory / "out").glob("*.json")
+    (path,) = place.glob("*.json")
     return path.read_text(encoding="utf-8"), load_report(path)
 
 
@@ -144,10 +152,10 @@ def test_shards_with_the_whole_plan_add_up(whole: Report, count: int) -> None:
         outcomes = tuple(
             known
             if mine.holds(known.case)
-            else msgspec.structs.replace(elsewhere(number, count), case=known.case, target=known.target)
+            else msgspec.structs.replace(elsewhere(mine), case=known.case, target=known.target)
             for known in whole.outcomes
         )
-        parts.append(msgspec.structs.replace(whole, outcomes=outcomes))
+        parts.append(in_shard(mine, msgspec.structs.replace(whole, outcomes=outcomes)))
     result = merged(*parts).report
     known = {(outcome.case, outcome.target): outcome for outcome in whole.outcomes}
     assert result.outcomes == tuple(known[pair] for pair in whole.pairs if pair in known)
@@ -214,8 +222,8 @@ def test_other_arguments_are_noted_but_for_where_files_go() -> None:
 
 
 def test_a_shard_that_did_not_finish_leaves_the_whole_unfinished() -> None:
-    one = report({PAIR: GOOD, ("b", CPU): elsewhere(1, 2)})
-    other = report({PAIR: None, ("b", CPU): None}, finished=False)
+    one = report({PAIR: GOOD, ("d", CPU): elsewhere(ONE)}, shard=ONE)
+    other = report({PAIR: None, ("d", CPU): None}, finished=False)
     result = merged(one, other)
     assert result.report.footer is None
     assert [(known.case, known.status) for known in result.report.outcomes] == [("a", "pass")]
@@ -226,14 +234,22 @@ def test_a_shard_that_did_not_finish_leaves_the_whole_unfinished() -> None:
 
 
 def test_a_shard_that_is_missing_leaves_the_whole_unfinished() -> None:
-    one = report({PAIR: GOOD, ("b", CPU): elsewhere(1, 3), ("c", CPU): elsewhere(1, 3)})
-    other = report({PAIR: elsewhere(3, 3), ("b", CPU): elsewhere(3, 3), ("c", CPU): failed()}, status=1)
+    first, third = Shard(1, 3), Shard(3, 3)
+    one = report({("f", CPU): GOOD, PAIR: elsewhere(first), ("c", CPU): elsewhere(first)}, shard=first)
+    other = report({("f", CPU): elsewhere(third), PAIR: elsewhere(third), ("c", CPU): failed()}, status=1, shard=third)
     result = merged(one, other)
     assert result.report.footer is None
-    assert [known.case for known in result.report.outcomes] == ["a", "c"]
+    assert [known.case for known in result.report.outcomes] == ["f", "c"]
     assert result.notes == (
         "the report is incomplete: 1 of 3 planned have no outcome; given are the shards 1 of 3, 3 of 3",
     )
+
+
+def test_which_shard_a_report_is_of_is_a_fact_and_no_sentence() -> None:
+    one = report({PAIR: GOOD, ("d", CPU): outcome("not-run", reason="in other words")}, shard=ONE)
+    assert merged(one).report.outcomes == one.outcomes[:1]
+    own = report({PAIR: GOOD, ("d", CPU): elsewhere(ONE)})
+    assert merged(own).report.outcomes == own.outcomes
 
 
 def test_what_ran_counts_more_than_what_did_not() -> None:
@@ -321,9 +337,9 @@ def test_hosts_may_differ_in_what_does_not_make_the_build() -> None:
 
 
 def test_a_device_that_one_host_has_is_the_builds() -> None:
-    one = report({PAIR: GOOD, ("a", CUDA): elsewhere(1, 2)})
+    one = report({PAIR: elsewhere(OTHER), ("a", CUDA): elsewhere(OTHER)}, shard=OTHER)
     present = device("cuda", name="H200", driver="13.0", count=2)
-    other = report({("a", CUDA): GOOD}, devices=(device("cpu"), present, device("npu")))
+    other = report({PAIR: GOOD, ("a", CUDA): GOOD}, shard=ONE, devices=(device("cpu"), present, device("npu")))
     for both in ((one, other), (other, one)):
         result = merged(*both).report
         assert result.build.devices == (device("cpu"), present, device("npu"))
@@ -346,11 +362,11 @@ def test_two_kinds_of_a_device_are_refused() -> None:
 
 def test_a_pair_that_no_host_was_there_for_is_missing() -> None:
     """One host lost its graphics card, so that nobody ran the half of the cases that was its own."""
-    one = report({PAIR: GOOD, ("b", CPU): elsewhere(1, 2), ("a", CUDA): GOOD, ("b", CUDA): elsewhere(1, 2)})
-    other = report({PAIR: elsewhere(2, 2), ("b", CPU): GOOD})
+    one = report({PAIR: GOOD, ("d", CPU): elsewhere(ONE), ("a", CUDA): GOOD, ("d", CUDA): elsewhere(ONE)}, shard=ONE)
+    other = report({PAIR: elsewhere(OTHER), ("d", CPU): GOOD}, shard=OTHER)
     result = merged(one, other)
     assert result.report.footer is None
-    assert result.report.by_pair()["b", CUDA].reason == "the report is incomplete"
+    assert result.report.by_pair()["d", CUDA].reason == "the report is incomplete"
 
 
 def test_of_two_graphs_of_a_case_that_of_the_first_target_stands() -> None:

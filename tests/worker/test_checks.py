@@ -11,7 +11,7 @@ import torch
 from running import FIRST, outcome_of_steps, running_engine
 
 from conformance.worker.engine import Engine
-from conformance.worker.runner import everywhere_alike
+from conformance.worker.failures import everywhere_alike
 
 GRAD = """
 - a = tensor([1.0, 2.0], requires_grad=True)

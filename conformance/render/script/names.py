@@ -20,15 +20,6 @@ from conformance.language import vocabulary
 Fact = tuple[str, ...]
 Texts = Sequence[tuple[str | None, str]]  # code, and the condition under which it is run
 
-RANDOM = frozenset("rand randn rand_like randn_like normal randint randint_like randperm".split())
-FACTORIES = frozenset(
-    """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided empty_permuted
-    scalar_tensor tril_indices triu_indices bartlett_window blackman_window hamming_window hann_window kaiser_window
-    sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor
-    from_numpy""".split()
-)
-FREQUENCIES = frozenset({"fftfreq", "rfftfreq"})
-CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 NOT_LOADED = frozenset({"utils.checkpoint", "nn.utils.parametrize"})  # by `import torch` alone, in every release
 
 # Names with what follows them, save those that are set and those in strings.
@@ -130,10 +121,10 @@ def _facts_of(parts: list[str]) -> Iterator[Fact]:
     elif first in vocabulary.MEMBERS:
         yield "import", module_of(vocabulary.MEMBERS[first]), first
     elif first in vocabulary.NAMES:
-        if first not in RANDOM:
+        if first not in vocabulary.RANDOM:
             yield "import", "torch", first
-        if first in RANDOM or first in FACTORIES:
-            yield "random" if first in RANDOM else "made", "", first
+        if first in vocabulary.RANDOM or first in vocabulary.FACTORIES:
+            yield "random" if first in vocabulary.RANDOM else "made", "", first
 
 
 def _facts_of_namespace(parts: list[str]) -> Iterator[Fact]:
@@ -157,11 +148,11 @@ def _facts_of_namespace(parts: list[str]) -> Iterator[Fact]:
         yield "namespace", path
         return
     member = parts[len(holder)]
-    if path == "torch" and (member in RANDOM or member in FACTORIES):
-        yield "random" if member in RANDOM else "made", "torch", member
-    elif path == "fft" and member in FREQUENCIES:
+    if path == "torch" and (member in vocabulary.RANDOM or member in vocabulary.FACTORIES):
+        yield "random" if member in vocabulary.RANDOM else "made", "torch", member
+    elif path == "fft" and member in vocabulary.FREQUENCIES:
         yield "made", ".".join(holder), member
-    elif path == "nn" and member[0].isupper() and member not in CONTAINERS:
+    elif path == "nn" and member[0].isupper() and member not in vocabulary.CONTAINERS:
         yield "layer", ".".join(holder), member
 
 

@@ -579,7 +579,7 @@ def test_steps_that_a_build_never_ran_are_not_said_to_hold(shown: Shower) -> Non
     new = report({("a", CPU): broken()}, cases=[valid_case("a", digest="new")])
     page = shown(old, new, fragment="#case/a")
     before = page.locator("table.steps td:nth-child(3)")
-    assert before.all_inner_texts() == ["ran another edition"] * 5
+    assert before.all_inner_texts() == ["ran another revision"] * 5
 
 
 def test_a_text_whose_steps_can_not_be_told_apart_is_shown_all_the_same(shown: Shower) -> None:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, report, rule, valid_case
 
 from conformance.model.case import Case
-from conformance.model.outcome import STATUSES, Outcome
+from conformance.model.outcome import Outcome
 from conformance.model.report import Report
-from conformance.render.page.matrix import MARKS, index_of, matrix_of, release_of
+from conformance.model.status import STATUSES
+from conformance.render.page.builds import release_of
+from conformance.render.page.matrix import MARKS, index_of, matrix_of
 from conformance.render.script.script import case_of
 from conformance.results.fingerprint import fingerprint
 
@@ -160,15 +162,20 @@ def test_cases_stand_in_the_order_of_their_files() -> None:
     assert [index["files"][entry[5]] for entry in index["cases"]] == ["x.yaml", "x.yaml", "z.yaml"]
 
 
-def test_editions_tell_which_builds_ran_another_case_than_the_one_shown() -> None:
+def test_revisions_tell_which_builds_ran_another_case_than_the_one_shown() -> None:
     def ran(torch: str, digest: str) -> Report:
         return report({("a", CPU): GOOD, ("b", CPU): GOOD}, cases=[case("a", digest=digest), case("b")], torch=torch)
 
     index = indexed(ran("2.0.0", "first"), ran("2.1.0", "second"), ran("2.2.0", "first"), ran("2.3.0", "third"))
-    editions = index["editions"]
-    assert set(editions) == {"0"}
-    assert set(editions["0"]) == {"0", "1", "2"}
-    assert editions["0"]["0"] == editions["0"]["2"] != editions["0"]["1"]
+    revisions = index["revisions"]
+    assert set(revisions) == {"0"}
+    assert set(revisions["0"]) == {"0", "1", "2"}
+    assert revisions["0"]["0"] == revisions["0"]["2"] != revisions["0"]["1"]
+
+
+def test_a_build_whose_report_lacks_a_case_has_no_revision_of_it() -> None:
+    old, new = one("2.0.0"), report({("a", CPU): GOOD, ("b", CPU): GOOD}, torch="2.1.0")
+    assert indexed(old, new)["revisions"] == {"1": {"0": None}}
 
 
 def test_variants_tell_which_conditions_of_a_case_hold_for_each_build() -> None:
@@ -181,7 +188,7 @@ def test_variants_tell_which_conditions_of_a_case_hold_for_each_build() -> None:
     parsed = case_of(record, matrix.rules)
     assert parsed is not None
     assert index_of(matrix, {"a": parsed})["variants"] == {
-        "0": [["<2.1", ">=2.1", ">=2.6"], ["000", "100", "010", "011"]]
+        "0": (["", "<2.1", ">=2.1", ">=2.1 and >=2.6"], [0, 1, 2, 3])
     }
     assert index_of(matrix, {})["variants"] == {}
 
@@ -198,12 +205,12 @@ def test_what_another_case_has_read_is_not_taken_for_its_own() -> None:
 
 
 def test_a_cell_has_a_letter_for_its_status_and_a_blank_where_nothing_was_planned() -> None:
-    names = "abcdefghi"
+    names = [f"{number:03}" for number in range(len(STATUSES))]
     outcomes = {(name, CPU): outcome(status) for name, status in zip(names, STATUSES, strict=True)}
-    index = indexed(report({**outcomes, ("j", CUDA): GOOD}))
+    index = indexed(report({**outcomes, ("last", CUDA): GOOD}))
     cpu, cuda = index["columns"]
     assert cpu["cells"]["0"]["marks"] == "".join(MARKS[status] for status in STATUSES) + " "
-    assert cuda["cells"]["0"]["marks"] == " " * 9 + MARKS["pass"]
+    assert cuda["cells"]["0"]["marks"] == " " * len(STATUSES) + MARKS["pass"]
     assert len(set(MARKS.values())) == len(STATUSES)
 
 

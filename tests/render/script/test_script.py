@@ -21,7 +21,7 @@ from test_shipped_cases import RULES as SHIPPED_RULES
 from conformance.language import versions, vocabulary
 from conformance.model.report import case_record
 from conformance.render.script import script
-from conformance.render.script.names import CONTAINERS, FACTORIES, FREQUENCIES, RANDOM, names_of_module
+from conformance.render.script.names import names_of_module
 from conformance.render.script.script import NEEDS, SNIPPETS, script_of
 from conformance.worker import namespace as worker_names
 from conformance.worker import runner, values
@@ -124,10 +124,7 @@ def test_scripts_make_seed_and_excuse_what_the_worker_does() -> None:
     assert constant("start", "LACKS") == runner.LACKS.pattern
     assert constant("start", "NOT_BUILT") == runner.NOT_BUILT.pattern
     assert constant("value", "TOLERANCES") == values.TOLERANCES
-    assert {*worker_names.FACTORIES, "from_numpy"} == FACTORIES
-    assert worker_names.CONTAINERS == CONTAINERS
-    assert set(worker_names.FREQUENCIES) == FREQUENCIES
-    assert set(worker_names.seeded("cpu", torch.Generator())) == RANDOM
+    assert set(worker_names.seeded("cpu", torch.Generator())) == vocabulary.RANDOM
 
 
 NUMBERS = st.integers(0, 30)

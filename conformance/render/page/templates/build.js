@@ -32,7 +32,7 @@ function buildSheet(model, view, build) {
  * @param {Build} build
  */
 function countTable(model, view, build) {
-  const used = model.index.statuses.filter((status) => Object.values(build.counts).some((counts) => counts[status]));
+  const used = model.index.statuses.map((status) => status.name).filter((status) => Object.values(build.counts).some((counts) => counts[status]));
   const rows = Object.entries(build.counts).map(([target, counts]) => {
     const planned = Object.values(counts).reduce((sum, count) => sum + count, 0);
     const cells = used.map((status) => h("td", {}, counts[status] ? inward(view, { page: "", id: "", build: [build.id], status: [status] }, {}, String(counts[status])) : "0"));

@@ -1,0 +1,94 @@
+"""Factories that know the target: what makes tensors on its device, draws random numbers, and moves modules there.
+
+Each takes one of torch's own and a target, which has a `device` and a `generator`. Random tensors are drawn from the
+generator, which is the CPU's, in double precision, so that every device and dtype sees the same numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+Make = Callable[..., Any]
+
+
+def placed(make: Make, target: Any) -> Make:
+    """Return a factory that makes its tensors on the target's device unless it is told otherwise."""
+    return lambda *args, **kwargs: make(*args, **{"device": target.device, **kwargs})
+
+
+def placed_array(make: Make, target: Any) -> Make:
+    """Return torch.from_numpy for the target's device."""
+    return lambda array: make(array).to(target.device)
+
+
+def seeded(make: Make, target: Any) -> Make:
+    """Return a random factory that draws the same numbers for every device and dtype."""
+    wide = make not in (torch.randint, torch.randperm)
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("out") is not None:
+            return make(*args, **kwargs)
+        place, requires_grad = kwargs.pop("device", None) or target.device, kwargs.pop("requires_grad", False)
+        dtype = kwargs.pop("dtype", None) or (torch.get_default_dtype() if wide else torch.int64)
+        kwargs.setdefault("generator", target.generator)
+        if wide:
+            kwargs["dtype"] = torch.complex128 if dtype.is_complex else torch.float64
+        narrow = make(*args, **kwargs).to(dtype=dtype)  # first, since not every device has double precision
+        return narrow.to(device=place).requires_grad_(requires_grad)
+
+    return made
+
+
+def seeded_like(make: Make, target: Any) -> Make:
+    """Return the random factory that takes size, dtype, device and strides from another tensor."""
+    sized = seeded(make, target)
+
+    def made(other: Any, *args: Any, **kwargs: Any) -> Any:
+        requires_grad = kwargs.pop("requires_grad", False)
+        kept = {name: kwargs.pop(name) for name in ("memory_format", "layout") if name in kwargs}
+        drawn = sized(*args, size=tuple(other.shape), **{"device": other.device, "dtype": other.dtype, **kwargs})
+        result = torch.empty_like(other, device=drawn.device, dtype=drawn.dtype, requires_grad=False, **kept)
+        result.data.copy_(drawn)  # so that the strides are the other's, and the version is 0
+        return result.requires_grad_(requires_grad)
+
+    return made
+
+
+def seeded_normal(make: Make, target: Any) -> Make:
+    """Return torch.normal, seeded where it is given a size."""
+    sized = seeded(make, target)
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        has_tensor = any(isinstance(value, torch.Tensor) for value in given)
+        return (make if has_tensor or kwargs.get("out") is not None else sized)(*args, **kwargs)
+
+    return made
+
+
+class Layer:
+    """A class of modules that are made on the CPU and then moved to the target's device."""
+
+    def __init__(self, cls: type, target: Any) -> None:
+        self.cls = cls
+        self.target = target
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Of a lazy one there is nothing to initialise yet, and not every device can be moved to.
+        if issubclass(self.cls, torch.nn.modules.lazy.LazyModuleMixin):
+            kwargs.setdefault("device", self.target.device)
+        made = self.cls(*args, **kwargs)
+        return made if "device" in kwargs else made.to(self.target.device)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.cls, name)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, self.cls)
+
+
+def moved(cls: Any, target: Any) -> Any:
+    """Return a class of modules for the target's device, and anything else as it is."""
+    return Layer(cls, target) if isinstance(cls, type) and issubclass(cls, torch.nn.Module) else cls

@@ -1,0 +1,73 @@
+"""Failures: what an expectation said and what was observed instead, also of errors and warnings, as a report holds it."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from conformance.worker.values import one_line, plain
+
+MESSAGE = 2000  # how many characters of an error's message are kept
+TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
+CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # what pybind11 adds to the message of an error
+
+
+def failure(line: int, path: str, expected: str, observed: str, exception: str = "") -> Dict[str, Any]:
+    """Return a failure; `exception` is the type of what was raised or warned instead, if anything was."""
+    return {
+        "line": line,
+        "path": path,
+        "expected": expected[:MESSAGE],
+        "observed": everywhere_alike(observed)[:MESSAGE],
+        **({"exception": exception} if exception else {}),
+    }
+
+
+def name_of(error: Optional[BaseException]) -> str:
+    return "" if error is None else type(error).__name__
+
+
+def everywhere_alike(text: str) -> str:
+    """Return a message without what only this machine would say: where torch lies, and the calls that led there."""
+    return CALLS.sub("", text).replace(TORCH, "torch")
+
+
+def failures_of_error(expected: Dict[str, Any], raised: Optional[BaseException]) -> List[Dict[str, Any]]:
+    if expected["type"] is None:
+        observed = None if raised is None else plain(raised)
+    elif raised is None:
+        observed = "nothing was raised"
+    else:
+        observed = None if matches(type(raised), str(raised), expected) else plain(raised)
+    if observed is None:
+        return []
+    return [failure(expected["line"], "raises", in_words(expected), observed, name_of(raised))]
+
+
+def failures_of_warnings(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> List[Dict[str, Any]]:
+    if expected["type"] is None:
+        fine = not given
+    else:
+        fine = any(matches(warning.category, str(warning.message), expected) for warning in given)
+    if fine:
+        return []
+    observed = "; ".join(f"{warning.category.__name__}: {one_line(str(warning.message))}" for warning in given)
+    exception = given[0].category.__name__ if given else ""
+    return [failure(expected["line"], "warns", in_words(expected), observed or "no warning", exception)]
+
+
+def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:
+    """Whether an error or warning is of the expected class, or one derived from it, and says all that it must."""
+    named = any(cls.__name__ == expected["type"] for cls in kind.__mro__)
+    text = one_line(message)
+    return named and all(one_line(part) in text for part in expected["match"])
+
+
+def in_words(expected: Dict[str, Any]) -> str:
+    if expected["type"] is None:
+        return "nothing"
+    return f"{expected['type']}: … " + " … ".join(map(one_line, expected["match"])) + " …"

@@ -1,0 +1,55 @@
+"""The functions that the suite itself offers to cases: threads, and a round trip through pickle."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import threading
+from typing import Any, Callable, Dict, List
+
+MOST_THREADS = 64
+
+
+def pickled(value: Any) -> Any:
+    """Return what comes back from a round trip through pickle."""
+    return pickle.loads(pickle.dumps(value))
+
+
+def in_threads(*functions: Callable[[], Any]) -> List[Any]:
+    """Call each function in a thread of its own, all at once; return what they return once the last has ended.
+
+    What the first of them raised, in their order, is raised here.
+    """
+    if len(functions) > MOST_THREADS:
+        raise ValueError(f"in_threads() takes at most {MOST_THREADS} functions, got {len(functions)}")
+    results: List[Any] = [None] * len(functions)
+    raised: Dict[int, BaseException] = {}
+    together = threading.Barrier(max(1, len(functions)))
+
+    def call(index: int) -> None:
+        try:
+            together.wait()
+            results[index] = functions[index]()
+        except BaseException as error:  # the thread of the case raises it
+            raised[index] = error
+
+    threads = [threading.Thread(target=call, args=(index,), daemon=True) for index in range(len(functions))]
+    started: List[threading.Thread] = []
+    try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        together.abort()  # those that have started would wait for the others for ever
+        raise
+    finally:
+        for thread in started:
+            thread.join()
+    if raised:
+        raise raised.pop(min(raised))
+    return results
+
+
+def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function in a thread of its own, and return what it returns or raise what it raises."""
+    return in_threads(functools.partial(function, *args, **kwargs))[0]
