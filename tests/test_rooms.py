@@ -64,7 +64,8 @@ def room_of(module: str) -> str:
     return parts[1] if len(parts) > 1 and parts[1] in ROOMS else ""
 
 
-MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+WRITTEN = {PACKAGE / "_version.py"}  # when the package is built
+MODULES = {name_of(path): path for path in sorted(set(PACKAGE.rglob("*.py")) - WRITTEN)}
 INNER = {
     name: {found for found, _ in imports_of(tree_of(path)) if found.partition(".")[0] == "conformance"} - {name}
     for name, path in MODULES.items()

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 import types
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -42,22 +41,6 @@ def test_run_takes_a_case_file_of_the_users_own(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "own.yaml::node-of-an-exponential[cpu-float32] PASSED" in done.stdout
     assert " passed" in done.stdout
-
-
-def test_a_wheel_holds_the_cases_and_runs_them(tmp_path: Path) -> None:
-    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
-    built = run(*pip, "--wheel-dir", str(tmp_path), str(ROOT), directory=tmp_path)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    where = run(sys.executable, "-m", "conformance", "cases", directory=elsewhere, path=tmp_path / "site")
-    assert where.stdout.strip() == str(tmp_path / "site" / "conformance" / "cases")
-    done = run(sys.executable, "-m", "conformance", "run", "-q", directory=elsewhere, path=tmp_path / "site")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " passed" in done.stdout
-    assert (elsewhere / "reports" / "index.html").is_file(), done.stdout
 
 
 def test_cases_prints_where_they_are(capsys: pytest.CaptureFixture[str]) -> None:
