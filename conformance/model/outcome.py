@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
-Status = Literal["pass", "fail", "error", "crash", "timeout", "known", "fixed", "unsupported", "not-run", "internal-error"]
+Status = Literal[
+    "pass", "fail", "error", "crash", "timeout", "known", "fixed", "unsupported", "not-run", "internal-error"
+]
 STATUSES: tuple[Status, ...] = get_args(Status)
 RED = frozenset({"fail", "error", "crash", "timeout", "fixed"})
 

@@ -46,7 +46,7 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 def device_of(tensor: torch.Tensor) -> str:
-    return tensor.device.type
+    return str(tensor.device.type)
 
 
 def grad_of(tensor: torch.Tensor) -> Optional[torch.Tensor]:
