@@ -26,11 +26,10 @@ def broken(*_: Any, **__: Any) -> Any:
 LEAF = "- a = tensor([1.0], requires_grad=True)\n"
 
 
-def own(function: Any) -> Any:
-    """Return a function of the suite's with a mistake in it."""
-    code = compile("def mistaken(*args, **kwargs):\n    return {}['nothing']", function.__code__.co_filename, "exec")
+def own(module: Any) -> Any:
+    """Return a function of a module of the suite's, with a mistake in it."""
     names: dict[str, Any] = {}
-    exec(code, names)
+    exec(compile("def mistaken(*args, **kwargs):\n    return {}['nothing']", module.__file__, "exec"), names)
     return names["mistaken"]
 
 
@@ -52,7 +51,7 @@ def own(function: Any) -> Any:
 def test_a_mistake_in_the_suite_is_an_internal_error(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, steps: str
 ) -> None:
-    mistaken = own(getattr(module, name, None) or checks.check_grad) if name != "names_in" else own(checks.agree)
+    mistaken = own(module)
     if name == "check_grad":
         monkeypatch.setitem(checks.CHECKS, "grad", mistaken)
     else:
@@ -76,7 +75,9 @@ def test_a_check_that_the_worker_does_not_know_is_an_internal_error(engine: Engi
     assert outcome["reason"] == "the suite itself raised KeyError: 'is_nice'"
 
 
-@pytest.mark.parametrize("expectation", ["{grad: null}", "{grad: 1}", "{grad_fn: null}", "{value: a * 1}", "{shape: [1]}"])
+@pytest.mark.parametrize(
+    "expectation", ["{grad: null}", "{grad: 1}", "{grad_fn: null}", "{value: a * 1}", "{shape: [1]}"]
+)
 def test_what_torch_raises_while_somebody_looks_is_no_defect_of_the_suite(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, expectation: str
 ) -> None:
@@ -88,43 +89,37 @@ def test_what_torch_raises_while_somebody_looks_is_no_defect_of_the_suite(
     assert (failure["expected"], failure["observed"]) == ("no error", "AssertionError: this must not be")
 
 
+RECURSION = """
+- |
+  def f(x):
+      log(x)
+      f([x])
+- f(1)
+"""
+OWN_ERROR = """
+- |
+  def f():
+      raise KeyError("x")
+"""
+
+
 @pytest.mark.parametrize(
     ("steps", "status"),
     [
-        ("- tensor(device=1, nothing=2)", "error"),
+        ("- tensor(1, 2, 3)", "error"),
         ("- rand(2, dtype=3)", "error"),
         ("- in_threads(*[len] * 65)", "error"),
         ("- compiled(len)", "error"),
-        ("- pickled(lambda: 1)", "error"),
-        ("- nn.nothing", "error"),
+        ("- 'pickled(lambda: 1)'", "error"),
         ("- a.grad.shape", "error"),
-        ("- torch.ones = 1", "error"),
         ("- type(Exception)", "error"),
-        ("- log(tensor([1.0], device='meta'))", "error"),
-        ("- |\n  def f(x):\n      log(x)\n      f([x])\n- f(1)", "error"),
-        ("- |\n  class C(object):\n      def __len__(self):\n          raise ValueError('x')\n- c = C()\n- len(c)", "error"),
-        ("- |\n  def f():\n      raise KeyError('x')\n- expect: {f(): 1}", "fail"),
-        ("- |\n  def f():\n      raise KeyError('x')\n- expect: {a: {value: f()}}", "fail"),
+        ("- log(ones(1, device='meta'))", "error"),
+        (RECURSION, "error"),
+        (f"{OWN_ERROR}- expect: {{f(): 1}}", "fail"),
+        (f"{OWN_ERROR}- expect: {{a: {{value: f()}}}}", "fail"),
         ("- expect: {a: {next_functions: []}}", "fail"),
         ("- m = zeros(2, device='meta')\n- expect: {m: 0}", "fail"),
     ],
 )
 def test_what_a_case_asks_for_is_no_defect_of_the_suite(engine: Engine, steps: str, status: str) -> None:
-    case = case_of(LEAF + "- |\n  def unused():\n      return a.nothing\n- expect: {a: 1}")
-    text = LEAF + steps + ("" if "expect" in steps else "\n- expect: {a: 1}")
-    assert case.steps
-    try:
-        outcome = outcome_of_steps(engine, text)
-    except Exception as error:  # noqa: BLE001
-        pytest.fail(str(error))
-    assert outcome["status"] == status, outcome
-
-
-def test_an_error_that_can_not_say_what_it_is_ends_its_case_alone(engine: Engine) -> None:
-    steps = """
-    - |
-      class Mute(Exception):
-          def __str__(self):
-              raise ValueError("no words")
-    """
-    assert steps
+    assert outcome_of_steps(engine, f"{LEAF}{steps.lstrip()}\n- expect: {{a: 1}}")["status"] == status
