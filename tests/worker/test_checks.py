@@ -186,6 +186,10 @@ CHECKS = {
     "shape": ("- a = zeros(2, 3)", "a: {shape: [2, 3]}", "a: {shape: [3, 2]}", "a.shape", "[3, 2]", "[2, 3]"),
     "shape of a scalar": ("- a = zeros(())", "a: {shape: []}", "a: {shape: [1]}", "a.shape", "[1]", "[]"),
     "stride": ("- a = zeros(2, 3)", "a: {stride: [3, 1]}", "a: {stride: [1, 2]}", "a.stride", "[1, 2]", "[3, 1]"),
+    "is_contiguous": (
+        "- a = zeros(2, 3)\n- b = a.t()", "a: {is_contiguous: true}", "b: {is_contiguous: true}", "b.is_contiguous",
+        "true", "false",
+    ),
     "layout": (SPARSE, "a: {layout: sparse_coo}", "a: {layout: strided}", "a.layout", "strided", "sparse_coo"),
     "device": (LEAF, "a: {device: cpu}", "a: {device: cuda}", "a.device", "cuda", "cpu"),
     "device target": (
