@@ -24,7 +24,7 @@ from conformance.results.compact import is_bare
 from conformance.results.diff import words_of
 from conformance.results.fingerprint import fingerprint
 
-MARKS = dict(zip(STATUSES, "pfectkxun", strict=True))  # one letter for each status; a blank is for what was not planned
+MARKS = dict(zip(STATUSES, "pfectkxuni", strict=True))  # one letter for each; a blank is for what was not planned
 LONGEST_MESSAGE = 300
 CONDITION = re.compile(r"""torch['"]?\s*:""")  # what a case with a condition on torch has somewhere in its text
 
