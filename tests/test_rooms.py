@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+from conformance.render.script.carried import MODULES as MODULES_OF_SCRIPTS
+
 PACKAGE = ROOT / "conformance"
 STANDARD = frozenset(sys.stdlib_module_names)
 
@@ -27,6 +29,8 @@ ROOMS = {
     "cli": "language model pytest_plugin releases render results",
 }
 WORKER_MAY_IMPORT = {"conformance.language.vocabulary"}  # of the other rooms
+# Modules that scripts carry along: render reads them as text, and they need nothing of ours but one another.
+CARRIED = {f"conformance.worker.{name}" for name in MODULES_OF_SCRIPTS}
 LIBRARIES = {
     "worker": {"torch"},
     "pytest_plugin": {"pytest", "_pytest", "msgspec"},
@@ -132,6 +136,13 @@ def test_only_the_in_process_executor_imports_the_worker_and_only_when_it_runs()
         if nodes and room_of(name) != "worker":
             assert name == "conformance.execution.in_process"
             assert not [node for node in nodes if node in tree.body]
+
+
+def test_what_scripts_carry_along_needs_nothing_else_of_ours() -> None:
+    assert {name: INNER[name] - CARRIED for name in CARRIED if INNER[name] - CARRIED} == {}
+    assert not {name for name, found in INNER.items() if "conformance.worker.standalone" in found}
+    readers = [name for name, path in MODULES.items() if '/ "worker"' in path.read_text(encoding="utf-8")]
+    assert readers == ["conformance.render.script.carried"]
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from places import ROOT
 from running import FIRST, outcome_of_steps, running_engine
 
+from conformance.language.schema import load_schema
+from conformance.render.script.carried import PIECES, entry
+from conformance.worker.checks import CHECKS as REGISTRY
 from conformance.worker.engine import Engine
 from conformance.worker.failures import everywhere_alike
 
@@ -181,6 +186,10 @@ CHECKS = {
     "shape": ("- a = zeros(2, 3)", "a: {shape: [2, 3]}", "a: {shape: [3, 2]}", "a.shape", "[3, 2]", "[2, 3]"),
     "shape of a scalar": ("- a = zeros(())", "a: {shape: []}", "a: {shape: [1]}", "a.shape", "[1]", "[]"),
     "stride": ("- a = zeros(2, 3)", "a: {stride: [3, 1]}", "a: {stride: [1, 2]}", "a.stride", "[1, 2]", "[3, 1]"),
+    "is_contiguous": (
+        "- a = zeros(2, 3)\n- b = a.t()", "a: {is_contiguous: true}", "b: {is_contiguous: true}", "b.is_contiguous",
+        "true", "false",
+    ),
     "layout": (SPARSE, "a: {layout: sparse_coo}", "a: {layout: strided}", "a.layout", "strided", "sparse_coo"),
     "device": (LEAF, "a: {device: cpu}", "a: {device: cuda}", "a.device", "cuda", "cpu"),
     "device target": (
@@ -238,6 +247,20 @@ CHECKS = {
         "- a = 1", "a: 1", "a: {is_leaf: true}", "a.is_leaf", "a tensor, to look at its is_leaf", "1",
     ),
 }  # fmt: skip
+
+
+TOLERANCES = {"rtol", "atol"}  # they stand among the checks, and say how `value` and `grad` compare
+
+
+def test_a_check_is_known_everywhere() -> None:
+    listed = load_schema("case.schema.json")["$defs"]["checks"]["properties"].keys()
+    assert listed - TOLERANCES == REGISTRY.keys() - {"log"}
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = contributing.partition("| check | holds when |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == listed
+    assert {entry(name) for name in REGISTRY} <= PIECES.keys()
+    assert {name for name in REGISTRY if not any(key.partition(" ")[0] == name for key in CHECKS)} == set()
 
 
 @pytest.fixture(scope="module")
