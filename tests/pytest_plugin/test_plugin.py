@@ -282,20 +282,51 @@ def test_an_answer_that_nobody_understands_is_a_defect_of_the_suite(session: Ses
     assert "internal error: 1 item: a defect of the suite" in result.output
 
 
-def test_a_bad_case_file_stops_the_run_with_its_place_and_leaves_the_others_alone(session: Session) -> None:
-    session.cases(first=GOOD)
-    session.cases(name="bad.yaml", second=GOOD.replace("is_leaf", "is_laef"))
-    result = session.run()
-    assert result.status == 2
-    assert "bad.yaml:12:15: expect.a.is_laef: unknown key 'is_laef' (did you mean 'is_leaf'?)" in result.output
-    going_on = session.run("--continue-on-collection-errors")
-    assert going_on.statuses == {"first": "pass"}
+BAD = GOOD.replace("is_leaf", "is_laef")
+PROBLEM = "bad.yaml:12:15: expect.a.is_laef: unknown key 'is_laef' (did you mean 'is_leaf'?)"
 
 
-def test_an_id_that_stands_in_two_files_is_refused(session: Session) -> None:
+@pytest.mark.parametrize("processes", [(), ("-n", "2")])
+def test_a_bad_case_file_is_red_and_leaves_the_others_alone(session: Session, processes: tuple[str, ...]) -> None:
+    session.cases(name="bad.yaml", second=BAD)
     session.cases(first=GOOD)
-    session.cases(name="second.yaml", first=GOOD)
+    result = session.run(*processes, "-rf", "--color=no")
+    assert result.status == 1, result.output
+    assert "1 failed, 1 passed" in result.output
+    assert "FAILED bad.yaml::does not load - bad.yaml:12:15: " in result.output
+    assert f"\nbad.yaml does not load: {PROBLEM}\n" in result.output
+    assert "Traceback" not in result.output
+    assert result.statuses == {"first": "pass"}
+    assert result.report is not None
+    assert result.report["footer"]["exit_status"] == 1
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")])
+def test_a_bad_case_file_is_not_overlooked_where_something_else_is_selected(
+    session: Session, processes: tuple[str, ...]
+) -> None:
+    session.cases(name="bad.yaml", second=BAD)
+    session.cases(first=GOOD)
+    session.write("known-issues.yaml", "issues: []\n")
+    for selection in (("-k", "first"), ("-k", "nothing")):
+        result = session.run(*processes, *selection)
+        assert result.status == 1, result.output
+        assert f"bad.yaml does not load: {PROBLEM}" in result.output
+
+
+def test_a_case_of_a_bad_file_is_answered_by_what_is_wrong_with_the_file(session: Session) -> None:
+    session.cases(name="bad.yaml", second=BAD)
+    result = session.run("bad.yaml::second[cpu-float32]")
+    assert result.status != 0
+    assert PROBLEM in result.output
+
+
+def test_an_id_that_stands_in_two_files_is_a_problem_of_the_second(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.cases(name="second.yaml", first=GOOD, third=GOOD)
     result = session.run()
+    assert result.status == 1
+    assert result.statuses == {"first": "pass"}
     assert "second.yaml:3:1: id: 'first' stands twice (first in first.yaml:3)" in result.output
 
 

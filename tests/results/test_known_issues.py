@@ -290,8 +290,35 @@ def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Sess
         result = session.run(*workers)
         assert result.status == 1
         assert "known issue known-issues.yaml:1: there is no case a" in result.output
-    assert session.run("first.yaml").status == 0
-    assert session.run("-k", "b").status == 1
+
+
+NARROWED = [
+    "first.yaml", "first.yaml::b[cpu-float32]", "ops", "--lf", "-k b", "-m cpu", "--deselect second.yaml",
+    "--ignore second.yaml", "--ignore-glob sec*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", NARROWED)
+def test_an_entry_about_a_case_that_was_left_out_is_not_said_to_be_about_none(session: Session, arguments: str) -> None:
+    (session.directory / "ops").mkdir()
+    session.cases(b=STEPS)
+    session.cases("second.yaml", a=STEPS)
+    session.cases("ops/third.yaml", c=STEPS)
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    if arguments == "--lf":
+        kept = session.directory / ".pytest_cache" / "v" / "cache"
+        kept.mkdir(parents=True)
+        (kept / "lastfailed").write_text('{"first.yaml::b[cpu-float32]": true}')
+    result = session.run(*arguments.split())
+    assert result.status == 1, result.output
+    assert "b" in result.statuses or "c" in result.statuses
+    assert "there is no case" not in result.output
+
+
+def test_an_order_leaves_no_case_out(session: Session) -> None:
+    session.cases(b=RIGHT)
+    listed(session.directory / "known-issues.yaml", {})
+    assert "there is no case a" in session.run("--ff", "--nf").output
 
 
 def test_a_list_of_ones_own_stands_in_for_the_one_beside_the_cases(session: Session) -> None:
