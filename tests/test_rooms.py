@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loops import each
 from places import ROOT
 
 PACKAGE = ROOT / "conformance"
@@ -133,7 +134,7 @@ def test_only_the_in_process_executor_imports_the_worker_and_only_when_it_runs()
             assert not [node for node in nodes if node in tree.body]
 
 
-@pytest.mark.parametrize(
+@each(
     "name", ["conformance", "conformance.language", *WORKER_MAY_IMPORT, *(n for n in MODULES if room_of(n) == "worker")]
 )
 def test_what_the_worker_loads_is_python_3_8(name: str) -> None:

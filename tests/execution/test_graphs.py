@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from loops import each
 from sessions import Result, Session
 
 from conformance.execution.graphs import Sketches
@@ -302,7 +303,7 @@ TARGET = Target(device="cpu", dtype="float32")
 GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         {"status": "crash", "reason": "gone"},

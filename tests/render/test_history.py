@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from loops import each
 from running import FIRST, RULES, case_of
 
 from conformance.language.files import case_files, load_cases, shipped_cases
@@ -59,7 +59,7 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("steps", "turn"), VALUES.values(), ids=VALUES)
+@each("steps, turn", VALUES.values(), ids=VALUES)
 def test_each_kind_of_condition_has_two_sides(steps: str, turn: Told) -> None:
     assert told(case_of(steps)) == [turn]
 

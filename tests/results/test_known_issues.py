@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from loops import each
 from places import ROOT
 from samples import build, failed, outcome
 from sessions import Session
@@ -61,7 +62,7 @@ def test_a_failure_that_is_described_is_known(tmp_path: Path) -> None:
     assert outcome.summary.startswith("The gradient of a is wrong. a.grad: expected")
 
 
-@pytest.mark.parametrize(
+@each(
     "found",
     [
         failed("a.is_leaf"),
@@ -84,7 +85,7 @@ def test_what_holds_again_is_fixed_until_somebody_edits_the_list(tmp_path: Path)
     assert outcome.issue.status == "pass"
 
 
-@pytest.mark.parametrize("status", ["unsupported", "not-run"])
+@each("status", ["unsupported", "not-run"])
 def test_what_did_not_run_says_nothing_of_an_issue(tmp_path: Path, status: str) -> None:
     found = outcome(status, reason="no such dtype")  # type: ignore[arg-type]
     assert known(tmp_path, {}).judge("a", CPU, BUILD, found) == found
@@ -154,8 +155,8 @@ def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
     assert issues.overdue(date(2026, 1, 31)) == ["known-issues.yaml:1: b was to be reviewed by 2026-01-31"]
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
+@each(
+    "entry, message",
     [
         ({"torch": "2.1"}, 'torch: expected a condition on torch such as ">=2.1"'),
         ({"torch": ""}, "expected a condition on torch"),
@@ -200,8 +201,8 @@ def test_a_list_includes_others_from_where_it_stands(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("included", "message"),
+@each(
+    "included, message",
     [
         ("absent.yaml", "include: absent.yaml can't be read: No such file or directory (paths are seen from"),
         ("own.yaml", "include: own.yaml includes itself"),

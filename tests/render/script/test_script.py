@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import each
 from running import RULES, case_of
 from scripts import run_script
 from test_shipped_cases import ALL
@@ -98,7 +98,7 @@ def test_every_part_is_known_and_is_ascii_and_ends_its_last_line() -> None:
     assert "'''" not in "".join(text for name, text in SNIPPETS.items() if name not in ("apart", "together"))
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@each("name", TEXTS)
 def test_a_script_is_python_3_8(name: str) -> None:
     text = script_of(TEXTS[name]).text
     ast.parse(text, feature_version=(3, 8))
@@ -203,8 +203,8 @@ def test_a_case_for_other_builds_ends_before_its_imports() -> None:
     assert run_script(script_of(replace(case, devices=())).text).verdicts == ["unsupported: needs a dtype of float64"]
 
 
-@pytest.mark.parametrize(
-    ("steps", "lines"),
+@each(
+    "steps, lines",
     [
         ("- a = tensor([1.0]).sigmoid()", ["from torch import tensor"]),
         ("- a = sigmoid(tensor([1.0]))", ["from torch import sigmoid, tensor"]),
@@ -248,7 +248,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_text_of_a_case_stays_where_it_is_put(text: str) -> None:
     case = case_of(
         "- do: a = ones(2).view(3)\n  raises: {type: RuntimeError, match: x}\n- a = 1\n- expect: {a: {type: int}}"
@@ -273,7 +273,7 @@ def dump(text: str) -> str:
     return " ".join(type(node).__name__ for node in ast.parse(text).body)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "class A(object):\n    gi_frame = f_builtins = 1\n(x for x in [1]).gi_frame.f_builtins",
@@ -318,7 +318,7 @@ def test_lines_of_a_case_of_a_report_are_those_of_its_file() -> None:
     assert script.case_of(record(line=1), RULES) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"yaml": ""},
