@@ -25,11 +25,12 @@ from conformance.results.store import text_of
 
 
 def run(*command: str, directory: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHONPATH", "COV"))}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHONPATH"))}
     environment = own if path is None else {**own, "PYTHONPATH": str(path)}
     return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_run_runs_the_shipped_cases_from_anywhere(tmp_path: Path) -> None:
     done = run(sys.executable, "-m", "conformance", "run", "-k", "hooks", directory=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -45,6 +46,7 @@ def test_run_takes_a_case_file_of_the_users_own(tmp_path: Path) -> None:
     assert " passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_wheel_holds_the_cases_and_runs_them(tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
     built = run(*pip, "--wheel-dir", str(tmp_path), str(ROOT), directory=tmp_path)
@@ -86,6 +88,7 @@ def test_only_a_directory_whose_conftest_loads_the_plugin_is_ours(tmp_path: Path
     assert not loads_the_plugin(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_python_outside_of_the_checkout_can_be_given_with_a_blank() -> None:
     done = run(sys.executable, "-m", "pytest", "-q", "--python", sys.executable, "-k", "hooks", directory=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -99,6 +102,7 @@ def test_installing_the_suite_brings_no_torch() -> None:
     assert "torch" not in needed
 
 
+@pytest.mark.slow
 def test_run_takes_paths_with_a_blank_also_where_a_conftest_brings_the_plugin(tmp_path: Path) -> None:
     """In a checkout pytest would else take the interpreter, which is there, for a place of tests."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["conformance.pytest_plugin.plugin"]\n')
@@ -366,8 +370,8 @@ def test_reading_reports_needs_neither_pytest_nor_torch(here: Path) -> None:
         ["known-issues", "old.json"], ["report", "old.json"],
     ]  # fmt: skip
     program = (
-        "import sys\nfrom conformance import cli\n"
-        f"for command in {commands!r}: assert cli.main(command) == 0\n"
+        "import sys\nfrom conformance.cli.main import main\n"
+        f"for command in {commands!r}: assert main(command) == 0\n"
         "assert not {'pytest', '_pytest', 'torch'} & sys.modules.keys()\n"
     )
     done = run(sys.executable, "-c", program, directory=here, path=ROOT)

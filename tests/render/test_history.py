@@ -124,6 +124,7 @@ def test_the_record_says_where_it_stands() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_shipped_cases_tell_of_known_turns() -> None:
     found = [
         (turn.release, turn.place, turn.before, turn.after)

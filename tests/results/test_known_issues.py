@@ -225,6 +225,7 @@ def test_the_schema_accepts_what_loads() -> None:
     Draft202012Validator(schema).validate({"issues": [ENTRY, {**ENTRY, "link": None, "perhaps": ["*"]}]})
 
 
+@pytest.mark.slow
 def test_the_list_of_the_suite_is_about_cases_that_it_has_and_says_where_upstream_keeps_track() -> None:
     place = shipped_cases()
     issues = load_known_issues(place / "known-issues.yaml", "known-issues.yaml", place)
@@ -246,6 +247,7 @@ def session(tmp_path: Path) -> Session:
     return Session(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_known_failure_is_expected_to_fail(session: Session) -> None:
     session.cases(a=STEPS, b=RIGHT)
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
@@ -284,6 +286,7 @@ def test_a_known_issue_that_is_fixed_is_red_until_the_list_is_edited(session: Se
     assert "known-issues.yaml:1 says that it fails; has it been fixed? then edit the entry" in result.output
 
 
+@pytest.mark.slow
 def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Session) -> None:
     session.cases(b=RIGHT)
     listed(session.directory / "known-issues.yaml", {})
@@ -295,6 +298,7 @@ def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Sess
     assert session.run("-k", "b").status == 1
 
 
+@pytest.mark.slow
 def test_a_list_of_ones_own_stands_in_for_the_one_beside_the_cases(session: Session) -> None:
     session.cases(a=STEPS)
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
@@ -304,6 +308,7 @@ def test_a_list_of_ones_own_stands_in_for_the_one_beside_the_cases(session: Sess
     assert (result.status, result.statuses) == (0, {"a": "known"})
 
 
+@pytest.mark.slow
 def test_a_list_that_is_wrong_is_said_once_and_nothing_runs(session: Session) -> None:
     session.cases(a=STEPS)
     session.cases("second.yaml", b=STEPS)
@@ -316,6 +321,7 @@ def test_a_list_that_is_wrong_is_said_once_and_nothing_runs(session: Session) ->
     assert "absent.yaml:1:1: can't be read: No such file or directory" in absent.output
 
 
+@pytest.mark.slow
 def test_a_run_says_which_entries_are_due_for_review(session: Session) -> None:
     session.cases(a=STEPS)
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13", "review": "2020-01-31"})
@@ -324,6 +330,7 @@ def test_a_run_says_which_entries_are_due_for_review(session: Session) -> None:
     assert "known issue known-issues.yaml:1: a was to be reviewed by 2020-01-31" in result.output
 
 
+@pytest.mark.slow
 def test_the_list_in_the_documentation_loads(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "back-ends.md").read_text(encoding="utf-8")
     example = text.partition("```yaml\n# known-issues.yaml\n")[2].partition("```")[0]

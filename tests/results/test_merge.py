@@ -86,14 +86,16 @@ def shards_of(session: Session, count: int, *arguments: str) -> list[Report]:
     return [run(session, *arguments, f"--shard={number}/{count}")[1] for number in range(1, count + 1)]
 
 
-def test_eight_shards_of_the_shipped_cases_add_up_to_the_whole_run(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_shards_of_the_shipped_cases_add_up_to_the_whole_run(tmp_path: Path) -> None:
     session = Session(tmp_path)
     whole, _ = run(session, str(shipped_cases()))
-    result = merged(*shards_of(session, 8, str(shipped_cases())))
+    result = merged(*shards_of(session, 3, str(shipped_cases())))
     assert timeless(text_of(result.report)) == timeless(whole)
     assert result.notes == ()
 
 
+@pytest.mark.slow
 def test_shards_with_failures_deselected_cases_and_an_absent_device_add_up(tmp_path: Path) -> None:
     session = Session(tmp_path)
     right = WRONG.replace("4.0", "3.0")

@@ -218,6 +218,7 @@ PLACES = [place for place in places(CONTENT) if place]
 ODD = [None, True, 0, -1, 1.5, 10**30, "", "x", "pass", [], [0], {}, {"x": 1}, "\ud800"]
 
 
+@pytest.mark.slow
 @settings(max_examples=800)
 @given(st.sampled_from(PLACES), st.sampled_from(["replace", "remove", "add"]), st.sampled_from(ODD))
 def test_what_the_schema_refuses_is_refused_and_the_rest_only_where_it_does_not_hold_together(

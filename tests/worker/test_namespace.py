@@ -271,6 +271,7 @@ def test_functions_in_threads_run_at_the_same_time(engine: Engine) -> None:
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 
 
+@pytest.mark.slow
 def test_functions_of_a_case_are_compiled_with_those_that_they_call(engine: Engine) -> None:
     steps = """
 - |

@@ -9,16 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import each
 from running import RULES, case_of
 from scripts import run_script
-from test_shipped_cases import ALL
-from test_shipped_cases import RULES as SHIPPED_RULES
+from shipped import all_cases, rules
 
 from conformance.language import versions, vocabulary
+from conformance.model.case import Case
 from conformance.model.report import case_record
 from conformance.render.script import script
 from conformance.render.script.names import CONTAINERS, FACTORIES, FREQUENCIES, RANDOM, names_of_module
@@ -29,7 +30,6 @@ from render.script.test_script_outcomes import OTHERS, PASSES
 
 # Names of the parts that mean in them what they mean in a case.
 SAME = frozenset("torch warnings copy types log pickled in_thread in_threads compiled".split())
-TEXTS = {**{case.id: case for case in ALL}, **{name: case_of(text) for name, text in {**PASSES, **OTHERS}.items()}}
 
 
 def body_of(steps: str) -> str:
@@ -87,7 +87,7 @@ def test_a_script_of_flags_alone_is_short() -> None:
 
 
 def test_the_parts_of_a_script_stand_before_its_body() -> None:
-    made = script_of(ALL[0])
+    made = script_of(case_of(PASSES["a module"]))
     assert made.text == "".join(SNIPPETS[name] for name in made.parts) + made.body
     assert made.text.startswith("# One case of the autograd conformance suite in plain torch")
 
@@ -98,12 +98,22 @@ def test_every_part_is_known_and_is_ascii_and_ends_its_last_line() -> None:
     assert "'''" not in "".join(text for name, text in SNIPPETS.items() if name not in ("apart", "together"))
 
 
-@each("name", TEXTS)
-def test_a_script_is_python_3_8(name: str) -> None:
-    text = script_of(TEXTS[name]).text
-    ast.parse(text, feature_version=(3, 8))
-    assert "\t" not in text
-    assert all(line.isprintable() for line in text.splitlines())
+def is_python_3_8(cases: list[Case]) -> None:
+    for case in cases:
+        text = script_of(case).text
+        ast.parse(text, case.id, feature_version=(3, 8))
+        assert "\t" not in text, case.id
+        assert all(line.isprintable() for line in text.splitlines()), case.id
+
+
+@each("steps", [*PASSES.values(), *OTHERS.values()], ids=[*PASSES, *OTHERS])
+def test_a_script_is_python_3_8(steps: str) -> None:
+    is_python_3_8([case_of(steps)])
+
+
+@pytest.mark.slow
+def test_the_script_of_each_shipped_case_is_python_3_8() -> None:
+    is_python_3_8(all_cases())
 
 
 def test_no_part_has_a_name_of_the_vocabulary_in_another_meaning() -> None:
@@ -151,6 +161,7 @@ BOUND = st.one_of(
 CONDITION = st.lists(BOUND, min_size=1, max_size=3).map(", ".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(condition=CONDITION, version=TORCH, near=st.booleans())
 def test_a_script_knows_its_torch_as_the_suite_does(condition: str, version: str, near: bool) -> None:
@@ -178,6 +189,7 @@ def test_only_a_bound_that_names_a_build_needs_the_longer_comparison() -> None:
     assert parts == {">=2.1, <2.4": ["torch_is"], ">=2.4.0.dev20240501": ["torch_is_build"]}
 
 
+@pytest.mark.slow
 def test_a_case_for_other_builds_ends_before_its_imports() -> None:
     case = replace(
         case_of("- a = func.vmap(sin)(ones(2))\n- expect: {a: 1}"),
@@ -248,6 +260,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @each("text", HOSTILE)
 def test_text_of_a_case_stays_where_it_is_put(text: str) -> None:
     case = case_of(
@@ -300,9 +313,10 @@ def test_the_attributes_of_a_case_own_objects_are_no_way_out() -> None:
     assert "class Net" in body_of(PASSES["a module"])
 
 
+@pytest.mark.slow
 def test_a_case_of_a_report_is_read_again_as_it_was() -> None:
-    for case in ALL:
-        read = script.case_of(case_record(case, SHIPPED_RULES), SHIPPED_RULES)
+    for case in all_cases():
+        read = script.case_of(case_record(case, rules()), rules())
         assert read == replace(case, written_out=False)  # a report holds it as it is written out
 
 
