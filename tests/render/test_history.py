@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from loops import each
 from running import FIRST, RULES, case_of
 
