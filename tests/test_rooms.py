@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loops import each
 from places import ROOT
 
 from conformance.render.script.carried import MODULES as MODULES_OF_SCRIPTS
@@ -145,7 +146,7 @@ def test_what_scripts_carry_along_needs_nothing_else_of_ours() -> None:
     assert readers == ["conformance.render.script.carried"]
 
 
-@pytest.mark.parametrize(
+@each(
     "name", ["conformance", "conformance.language", *WORKER_MAY_IMPORT, *(n for n in MODULES if room_of(n) == "worker")]
 )
 def test_what_the_worker_loads_is_python_3_8(name: str) -> None:

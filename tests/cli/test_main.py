@@ -7,8 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import types
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +22,12 @@ from conformance.results.store import text_of
 
 
 def run(*command: str, directory: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHONPATH", "COV"))}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHONPATH"))}
     environment = own if path is None else {**own, "PYTHONPATH": str(path)}
     return subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_run_runs_the_shipped_cases_from_anywhere(tmp_path: Path) -> None:
     done = run(sys.executable, "-m", "conformance", "run", "-k", "hooks", directory=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -56,6 +55,7 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     assert "invalid choice: 'rnu'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_python_outside_of_the_checkout_can_be_given_with_a_blank() -> None:
     done = run(sys.executable, "-m", "pytest", "-q", "--python", sys.executable, "-k", "hooks", directory=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -69,6 +69,7 @@ def test_installing_the_suite_brings_no_torch() -> None:
     assert "torch" not in needed
 
 
+@pytest.mark.slow
 def test_run_takes_paths_with_a_blank_also_where_a_conftest_brings_the_plugin(tmp_path: Path) -> None:
     """In a checkout pytest would else take the interpreter, which is there, for a place of tests."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["conformance.pytest_plugin.plugin"]\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from loops import each
 from running import FIRST, RULES, case_of
 
 from conformance.language.files import case_files, load_cases, shipped_cases
@@ -59,7 +60,7 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("steps", "change"), VALUES.values(), ids=VALUES)
+@each("steps, change", VALUES.values(), ids=VALUES)
 def test_each_kind_of_condition_has_two_sides(steps: str, change: Told) -> None:
     assert told(case_of(steps)) == [change]
 
@@ -124,6 +125,7 @@ def test_the_record_says_where_it_stands() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_shipped_cases_tell_of_known_behaviour_changes() -> None:
     found = [
         (change.release, change.place, change.before, change.after)

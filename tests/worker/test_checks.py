@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from loops import each
 from places import ROOT
 from running import FIRST, outcome_of_steps, running_engine
 
@@ -275,7 +276,7 @@ def steps_with(before: str, expectation: str) -> tuple[str, int, int]:
     return steps, steps.count("\n- "), FIRST + steps.count("\n") - 1
 
 
-@pytest.mark.parametrize("row", CHECKS.values(), ids=CHECKS)
+@each("row", CHECKS.values(), ids=CHECKS)
 def test_an_expectation_that_holds_passes(engine: Engine, row: tuple[str, ...]) -> None:
     steps, _, _ = steps_with(row[0], row[1])
     outcome = outcome_of_steps(engine, steps)
@@ -283,7 +284,7 @@ def test_an_expectation_that_holds_passes(engine: Engine, row: tuple[str, ...]) 
     assert outcome == {"n": 1, "status": "pass"}
 
 
-@pytest.mark.parametrize("row", CHECKS.values(), ids=CHECKS)
+@each("row", CHECKS.values(), ids=CHECKS)
 def test_an_expectation_that_does_not_hold_fails_with_its_line_and_both_sides(
     engine: Engine, row: tuple[str, ...]
 ) -> None:
@@ -376,7 +377,7 @@ RAISES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", RAISES.values(), ids=RAISES)
+@each("row", RAISES.values(), ids=RAISES)
 def test_an_expected_error_must_come_with_its_type_and_message(engine: Engine, row: Any) -> None:
     statement, expected, texts = row
     outcome = problem(engine, f"- x = 1\n- do: {statement}\n  raises: {expected}\n- expect: {{x: 1}}\n")
@@ -416,7 +417,7 @@ WARNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", WARNS.values(), ids=WARNS)
+@each("row", WARNS.values(), ids=WARNS)
 def test_an_expected_warning_must_come_with_its_type_and_message(engine: Engine, row: Any) -> None:
     statement, expected, texts = row
     outcome = problem(engine, f"- x = 1\n- do: {statement}\n  warns: {expected}\n- expect: {{x: 1}}\n")
@@ -505,7 +506,7 @@ def test_the_traceback_of_a_backward_names_the_line_of_the_hook(engine: Engine) 
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["GeneratorExit", "StopIteration", "RecursionError", "Warning"])
+@each("name", ["GeneratorExit", "StopIteration", "RecursionError", "Warning"])
 def test_every_exception_that_a_case_can_raise_is_an_outcome(engine: Engine, name: str) -> None:
     steps = f"""
     - |
