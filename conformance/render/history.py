@@ -148,7 +148,7 @@ def told(step: Step, release: str) -> str:
 def message(expected: Mapping[str, Any]) -> str:
     if expected["type"] is None:
         return NOTHING
-    return f"{expected['type']}: " + " … ".join(expected["match"])
+    return f"{expected['type']}: " + " … ".join(part if isinstance(part, str) else f"/{part['regex']}/" for part in expected["match"])
 
 
 def shown(value: Any) -> str:

@@ -292,10 +292,19 @@ def warns(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> Lis
 def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:
     named = any(cls.__name__ == expected["type"] for cls in kind.__mro__)
     text = one_line(message)
-    return named and all(one_line(part) in text for part in expected["match"])
+    return named and all(holds(text, part) for part in expected["match"])
+
+
+def holds(text: str, part: Any) -> bool:
+    """Whether a message in one line holds what is expected of it: text, or a match of {"regex": pattern}."""
+    return bool(re.search(part["regex"], text)) if isinstance(part, dict) else one_line(part) in text
 
 
 def described(expected: Dict[str, Any]) -> str:
     if expected["type"] is None:
         return "nothing"
-    return f"{expected['type']}: … " + " … ".join(map(one_line, expected["match"])) + " …"
+    return f"{expected['type']}: … " + " … ".join(map(in_words, expected["match"])) + " …"
+
+
+def in_words(part: Any) -> str:
+    return f"/{part['regex']}/" if isinstance(part, dict) else one_line(part)

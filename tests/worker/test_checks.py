@@ -330,7 +330,7 @@ RAISES = {
     "white space is one blank": ("zeros(2).view(3)", '{type: RuntimeError, match: "invalid  for\\ninput"}', None),
     "all parts of a message": ("zeros(2).view(3)", "{type: RuntimeError, match: [invalid, size 2]}", None),
     "a class above it": ("zeros(2).view(3)", "{type: Exception, match: invalid}", None),
-    "nothing, as expected": ("zeros(2).view(2)", "{type: null}", None),
+    "nothing, as expected": ("zeros(2).view(2)", "none", None),
     "another type": (
         "zeros(2).view(3)", "{type: ValueError, match: invalid}", ("ValueError: … invalid …", SHAPE),
     ),
@@ -346,10 +346,16 @@ RAISES = {
     "a message is no pattern": (
         "zeros(2).view(3)", "{type: RuntimeError, match: in.*d}", ("RuntimeError: … in.*d …", SHAPE),
     ),
+    "a message in which a pattern is found": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: [invalid, {regex: 'input of size \\d$'}]}", None,
+    ),
+    "a message in which a pattern isn't found": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: {regex: ^invalid}}", ("RuntimeError: … /^invalid/ …", SHAPE),
+    ),
     "nothing was raised": (
         "zeros(2).view(2)", "{type: RuntimeError, match: invalid}", ("RuntimeError: … invalid …", "nothing was raised"),
     ),
-    "nothing was to be raised": ("zeros(2).view(3)", "{type: null}", ("nothing", SHAPE)),
+    "nothing was to be raised": ("zeros(2).view(3)", "none", ("nothing", SHAPE)),
 }  # fmt: skip
 
 
@@ -373,7 +379,7 @@ WARNS = {
     "the same warning again": (
         "warnings.warn('one'); warnings.warn('one')", "{type: UserWarning, match: one}", None,
     ),
-    "no warning, as expected": ("y = 1", "{type: null}", None),
+    "no warning, as expected": ("y = 1", "none", None),
     "another message": (
         "warnings.warn('one two')", "{type: UserWarning, match: three}",
         ("UserWarning: … three …", "UserWarning: one two"),
@@ -384,7 +390,7 @@ WARNS = {
     ),
     "no warning": ("y = 1", "{type: UserWarning, match: one}", ("UserWarning: … one …", "no warning")),
     "no warning was to come": (
-        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "{type: null}",
+        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "none",
         ("nothing", "UserWarning: one; FutureWarning: two"),
     ),
     "one of torch": (
