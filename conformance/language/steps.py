@@ -292,7 +292,7 @@ class CaseReader:
         if isinstance(node.value, str) and (check in EXPRESSIONS or check in REFERENCES):
             self.needs |= self.expression(node, path)
             if is_quoted(node.value):
-                self.report(node, path, "is text in quotation marks, as an expression", "write {text: …}, or {text: […]} for a list")
+                self.report(node, path, "is text in quotation marks, as an expression", "write {text: …}")
             return {"expr": node.value.strip()}
         return node.value
 

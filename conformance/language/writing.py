@@ -80,7 +80,7 @@ class Writer:
         self.put(" ")
         if fold and len(text) > WIDTH - indent and " ".join(text.split()) == text and text.isprintable():
             lines, style = textwrap.wrap(text, WIDTH - indent, break_long_words=False, break_on_hyphens=False), ">"
-        elif stands_in_block(text):
+        elif "\n" in text and stands_in_block(text):
             lines, style = text.removesuffix("\n").split("\n"), "|"
         else:
             return self.scalar(text, plain_or_quoted(text))

@@ -148,7 +148,8 @@ def told(step: Step, release: str) -> str:
 def message(expected: Mapping[str, Any]) -> str:
     if expected["type"] is None:
         return NOTHING
-    return f"{expected['type']}: " + " … ".join(part if isinstance(part, str) else f"/{part['regex']}/" for part in expected["match"])
+    parts = [part if isinstance(part, str) else f"/{part['regex']}/" for part in expected["match"]]
+    return f"{expected['type']}: " + " … ".join(parts)
 
 
 def shown(value: Any) -> str:

@@ -222,8 +222,8 @@ CHECKS = {
     "a bool is no int": ("- a = True", "a: true", "a: 1", "a", "1", "true"),
     "an int is no bool": ("- a = 1", "a: 1", "a: true", "a", "true", "1"),
     "None": ("- a = None", "a: null", "a: 1", "a", "1", "null"),
-    "text": ("- a = 'q'", "a: \"'q'\"", "a: \"'r'\"", "a", "r ('r')", "q"),
-    "a tuple": ("- a = (1, 'q')", "a: [1, \"'q'\"]", "a: [1]", "a", "[1]", "[1, q]"),
+    "text": ("- a = 'q'", "a: {text: q}", "a: {text: r}", "a", "r ('r')", "q"),
+    "a tuple": ("- a = (1, 'q')", "a: [1, {text: q}]", "a: [1]", "a", "[1]", "[1, q]"),
     "a dict": (
         MAPPING, "a: '{\"x\": 1, \"y\": [True, None, \"q\", 2.5, (1, 2)]}'", "a: '{\"x\": 1}'", "a",
         '{x: 1} ({"x": 1})', "{x: 1, y: [true, null, q, 2.5, [1, 2]]}",

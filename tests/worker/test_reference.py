@@ -231,6 +231,6 @@ def test_an_expression_reaches_nothing_live(engine: Engine, before: list[str], e
 
 
 def test_what_an_expression_makes_lies_on_the_cpu_whatever_the_target(engine: Engine) -> None:
-    steps = ["a = ones(3)", 'expect: {"len(a)": int(ones(3).sum()), "a.device.type": "\'meta\'"}']
+    steps = ["a = ones(3)", 'expect: {"len(a)": int(ones(3).sum()), "a.device.type": {text: meta}}']
     case = case_of("\n".join(f"- {step}" for step in steps))
     assert engine.run(request_of(case, device="meta"))["status"] == "pass"

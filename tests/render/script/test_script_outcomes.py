@@ -254,7 +254,7 @@ PASSES = {
     "a list of all kinds": GRAD + "- expect: {'[a.grad, None, (1.5, a.shape)]': [[2, 4], null, [1.5, [2]]]}\n",
     "numbers that are none": """
 - a = tensor([1.0, inf, -inf, nan])
-- expect: {a: [1, .inf, -.inf, .nan], 'a[3]': .nan, a.dtype: "'float32'", 'complex(inf, nan)': "complex(inf, nan)"}
+- expect: {a: [1, .inf, -.inf, .nan], 'a[3]': .nan, a.dtype: {text: float32}, 'complex(inf, nan)': "complex(inf, nan)"}
 """,
     "modules and factories in torch": """
 - a = torch.nn.Linear(2, 3)
@@ -311,7 +311,9 @@ OTHERS = {
     "an error that nothing expects": "- a = ones(2)\n- a.view(3)\n- expect: {a: 1}",
     "an error in a def": "- |\n  def f():\n      return ones(2).view(3)\n- f()\n- expect: {f: null}",
     "an error that does not come": "- do: a = ones(2)\n  raises: {type: RuntimeError, match: x}",
-    "an error that no pattern matches": "- do: ones(2).view(3)\n  raises: {type: RuntimeError, match: {regex: '^invalid'}}",
+    "an error that no pattern matches": (
+        "- do: ones(2).view(3)\n  raises: {type: RuntimeError, match: {regex: '^invalid'}}"
+    ),
     "another error": "- do: ones(2).view(3)\n  raises: {type: RuntimeError, match: something else}",
     "an error of another class": "- do: ones(2).view(3)\n  raises: {type: IndexError, match: shape}",
     "an error where none may come": "- do: ones(2).view(3)\n  raises: none",
