@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loops import each
 from places import ROOT
+
+from conformance.render.script.carried import MODULES as MODULES_OF_SCRIPTS
 
 PACKAGE = ROOT / "conformance"
 STANDARD = frozenset(sys.stdlib_module_names)
@@ -27,6 +31,8 @@ ROOMS = {
     "cli": "language model pytest_plugin releases render results",
 }
 WORKER_MAY_IMPORT = {"conformance.language.vocabulary"}  # of the other rooms
+# Modules that scripts carry along: render reads them as text, and they need nothing of ours but one another.
+CARRIED = {f"conformance.worker.{name}" for name in MODULES_OF_SCRIPTS}
 LIBRARIES = {
     "worker": {"torch"},
     "pytest_plugin": {"pytest", "_pytest", "msgspec"},
@@ -134,7 +140,14 @@ def test_only_the_in_process_executor_imports_the_worker_and_only_when_it_runs()
             assert not [node for node in nodes if node in tree.body]
 
 
-@pytest.mark.parametrize(
+def test_what_scripts_carry_along_needs_nothing_else_of_ours() -> None:
+    assert {name: INNER[name] - CARRIED for name in CARRIED if INNER[name] - CARRIED} == {}
+    assert not {name for name, found in INNER.items() if "conformance.worker.standalone" in found}
+    readers = [name for name, path in MODULES.items() if '/ "worker"' in path.read_text(encoding="utf-8")]
+    assert readers == ["conformance.render.script.carried"]
+
+
+@each(
     "name", ["conformance", "conformance.language", *WORKER_MAY_IMPORT, *(n for n in MODULES if room_of(n) == "worker")]
 )
 def test_what_the_worker_loads_is_python_3_8(name: str) -> None:
@@ -146,3 +159,15 @@ def test_loading_the_core_brings_neither_pytest_nor_torch() -> None:
     program = f"import sys, {', '.join(core)}; print(sorted({{'pytest', '_pytest', 'torch'}} & sys.modules.keys()))"
     answer = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout == "[]\n"
+
+
+def test_the_documents_name_the_rooms_with_their_arrows_and_modules_that_are_there() -> None:
+    architecture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([\w, ]*)\|$", architecture, re.MULTILINE)
+    assert {room: set(re.findall(r"\w+", others)) for room, others in rows} == {
+        room: set(others.split()) for room, others in ROOMS.items()
+    }
+    for document in (architecture, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
+        named = re.findall(rf"(?<![\w/])((?:{'|'.join(ROOMS)})/[a-z_0-9/]+)(?![\w./])", document)
+        assert len(named) > 15
+        assert [name for name in named if not list((PACKAGE / name).parent.glob(f"{Path(name).name}*"))] == []

@@ -1,4 +1,4 @@
-"""Failures: what an expectation said and what was observed instead, also of errors and warnings, as a report holds it."""
+"""Failures as a report holds them: what was expected and what was observed, also of errors and warnings."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from loops import each
 
 from conformance.execution.program import program_of, why_unsupported
 from conformance.language.reader import parse_cases
@@ -65,7 +65,7 @@ def checks(step: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {entry["subject"]: {name: value for name, value, _ in entry["checks"]} for entry in step["expect"]}
 
 
-@pytest.mark.parametrize("torch", ON_THE_WAY_TO_2_13)
+@each("torch", ON_THE_WAY_TO_2_13)
 def test_a_build_of_or_on_the_way_to_the_release_gets_its_alternatives(torch: str) -> None:
     program = program_of(case_of(), CPU, torch)
     _, _, does, expects, last = program["steps"]
@@ -78,7 +78,7 @@ def test_a_build_of_or_on_the_way_to_the_release_gets_its_alternatives(torch: st
     assert checks(last) == {"a": {"is_leaf": True}}
 
 
-@pytest.mark.parametrize("torch", BEFORE_2_13)
+@each("torch", BEFORE_2_13)
 def test_a_build_before_the_release_gets_the_others(torch: str) -> None:
     program = program_of(case_of(), CPU, torch)
     _, _, does, expects = program["steps"]
@@ -90,9 +90,7 @@ def test_a_build_before_the_release_gets_the_others(torch: str) -> None:
     assert found["b"]["value"] == 3
 
 
-@pytest.mark.parametrize(
-    ("torch", "text"), [("2.1.0", "b = a.exp()"), ("2.0.1", "b = a.sin()"), ("2.1.0a0+git1", "b = a.exp()")]
-)
+@each("torch, text", [("2.1.0", "b = a.exp()"), ("2.0.1", "b = a.sin()"), ("2.1.0a0+git1", "b = a.exp()")])
 def test_a_step_of_other_versions_is_left_out(torch: str, text: str) -> None:
     program = program_of(case_of(), CPU, torch)
     assert [step.get("do") for step in program["steps"]][:2] == ["a = tensor([1.0], requires_grad=True)", text]
@@ -104,7 +102,7 @@ def test_a_program_names_its_target_and_file_and_keeps_the_lines() -> None:
     assert [step["line"] for step in program["steps"]] == [8, 9, 11, 18, 24]
 
 
-@pytest.mark.parametrize("torch", ["1.13.1", "2.12.0", "2.13.0"])
+@each("torch", ["1.13.1", "2.12.0", "2.13.0"])
 def test_no_condition_is_left_in_a_program(torch: str) -> None:
     program = json.loads(json.dumps(program_of(case_of(), CPU, torch)))
 
@@ -125,8 +123,8 @@ def test_choosing_leaves_the_case_as_it_was() -> None:
     assert json.dumps(case.steps) == before
 
 
-@pytest.mark.parametrize(
-    ("head", "target", "torch", "reason"),
+@each(
+    "head, target, torch, reason",
     [
         ("", CPU, "2.13.0", ""),
         ('    torch: ">=2.14"\n', CPU, "2.13.0", "needs torch >=2.14"),
@@ -158,8 +156,8 @@ cases:
 """
 
 
-@pytest.mark.parametrize(
-    ("torch", "reason"),
+@each(
+    "torch, reason",
     [
         ("1.13.1", "needs torch >=2.0 for func.vmap"),
         ("2.0.0", ""),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from running import RULES, request_of, running_engine
 
 from conformance.language import expansion as equivalence
@@ -137,8 +138,8 @@ def test_what_is_written_out_passes(engine: Engine) -> None:
     assert statuses(engine, SHARED) == {"ways-to-double": "pass"}
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong"),
+@each(
+    "right, wrong",
     [
         ("(g * b).sum(1, keepdim=True)", "(g * b).sum(1)"),
         ("2 * c * g", "2 * c"),
@@ -154,7 +155,7 @@ def test_whatever_is_wrong_with_one_spelling_fails(engine: Engine, right: str, w
     assert "fail" in statuses(engine, text.replace(right, wrong)).values()
 
 
-@pytest.mark.parametrize("wrong", ["y = x * 3", "y = x * 2; x.add_(1)", "y = x * ones(1, requires_grad=True) * 2"])
+@each("wrong", ["y = x * 3", "y = x * 2; x.add_(1)", "y = x * ones(1, requires_grad=True) * 2"])
 def test_each_spelling_is_held_to_what_they_have_in_common(engine: Engine, wrong: str) -> None:
     for right in ("y = x * 2", "y = x + x"):
         assert statuses(engine, SHARED.replace(right, wrong)) == {"ways-to-double": "fail"}

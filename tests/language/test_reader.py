@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.reader import parse_cases
@@ -213,8 +214,8 @@ def test_steps_are_data_that_json_can_hold() -> None:
         assert json.loads(json.dumps(case.steps)) == list(case.steps)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@each(
+    "old, new",
     [
         ("a = tensor([1.0], requires_grad=True)", "a = tensor([2.0], requires_grad=True)"),
         ("is_leaf: true", "is_leaf: false"),
@@ -232,8 +233,8 @@ def test_the_digest_changes_with_the_meaning(old: str, new: str) -> None:
     assert before[1].digest == after[1].digest
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@each(
+    "old, new",
     [
         ("cases:", "# a comment\n\ncases:"),
         ("    steps:", "    # a comment\n    steps:"),
@@ -248,8 +249,8 @@ def test_the_digest_does_not_change_with_the_words_or_the_place(old: str, new: s
     assert before.digest == after.digest
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@each(
+    "old, new",
     [
         ("title: The second", "title: Another title"),
         ("topic: Leaves", "topic: Roots"),

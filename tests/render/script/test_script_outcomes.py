@@ -7,13 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
 from running import FIRST, case_of, known_issues, request_of, running_engine
 from scripts import run_script, run_scripts
-from test_shipped_cases import OPPOSITES, TELLING, changed
+from shipped import OPPOSITES, changed, telling
 from worker.test_checks import CHECKS
 
 from conformance.execution.program import why_unsupported
@@ -21,6 +22,8 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.render.script.script import script_of
 from conformance.worker.engine import Engine
+
+pytestmark = pytest.mark.slow
 
 Outcome = tuple[str, list[tuple[int, str]]]
 
@@ -367,8 +370,15 @@ FAULTS = {
 
 
 # The first that there were, from notebooks; planted faults are known to touch them.
-OLD = [case for case in TELLING if case.source and not case.source[0].startswith("https:")]
-SOME = [*OLD, *[case for case in TELLING if case not in OLD][::12]]
+@cache
+def old() -> list[Case]:
+    return [case for case in telling() if case.source and not case.source[0].startswith("https:")]
+
+
+def some() -> list[Case]:
+    return [*old(), *[case for case in telling() if case not in old()][::12]]
+
+
 PARTS = 4  # so that several processes can share the work
 
 
@@ -399,19 +409,19 @@ def compare(engine: Engine, cases: dict[str, Case], device: str = "cpu", dtype: 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_shipped_case_comes_to_the_outcome_of_the_suite(engine: Engine, part: int) -> None:
-    outcomes = compare(engine, {case.id: case for case in TELLING[part::PARTS]})
+    outcomes = compare(engine, {case.id: case for case in telling()[part::PARTS]})
     known = {entry.case for entry in known_issues().entries}
     assert {name for name, (status, _) in outcomes.items() if status not in ("pass", "unsupported")} <= known
 
 
 @pytest.mark.parametrize(("device", "dtype"), [("cpu", "float64"), ("cpu", "bfloat16"), ("cpu:0", "float16")])
 def test_other_targets_come_to_the_outcome_of_the_suite(engine: Engine, device: str, dtype: str) -> None:
-    outcomes = compare(engine, {case.id: case for case in SOME}, device, dtype)
+    outcomes = compare(engine, {case.id: case for case in some()}, device, dtype)
     assert "pass" in {status for status, _ in outcomes.values()}
 
 
 def test_on_a_device_without_data_suite_and_script_agree(engine: Engine) -> None:
-    cases = {case.id: case for case in OLD[::8]} | {"placed": case_of(PLACED)}
+    cases = {case.id: case for case in old()[::8]} | {"placed": case_of(PLACED)}
     outcomes = compare(engine, cases, "meta")
     assert outcomes.pop("placed") == ("pass", [])
     assert {status for status, _ in outcomes.values()} == {"unsupported"}  # it says that it can't hand out data
@@ -440,7 +450,7 @@ def broken(case: Case) -> Case:
 
 
 def test_a_case_with_one_expectation_changed_fails_at_the_same_place(engine: Engine) -> None:
-    outcomes = compare(engine, {case.id: broken(case) for case in SOME})
+    outcomes = compare(engine, {case.id: broken(case) for case in some()})
     assert {status for status, _ in outcomes.values()} <= {"fail", "unsupported"}
 
 
@@ -488,13 +498,13 @@ def test_what_a_dtype_lacks_is_unsupported_in_both(engine: Engine) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_in_torch_is_seen_by_both(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = outcomes_alone(OLD, before=fault)
+    alone = outcomes_alone(old(), before=fault)
     names = ("detach", "sigmoid", "zero_", "retain_grad", "__add__")
     for owner, name in [*((torch.Tensor, name) for name in names), (torch, "no_grad"), (torch, "add")]:
         monkeypatch.setattr(owner, name, getattr(owner, name))
     exec(fault, {"torch": torch})
     with running_engine() as engine:
-        together = [outcome_in_suite(engine, case) for case in OLD]
+        together = [outcome_in_suite(engine, case) for case in old()]
     assert alone == together
     assert len([status for status, _ in alone if status != "pass"]) > 1
 
