@@ -232,8 +232,8 @@ CHECKS = {
     "a bool is no int": ("- a = True", "a: true", "a: 1", "a", "1", "true"),
     "an int is no bool": ("- a = 1", "a: 1", "a: true", "a", "true", "1"),
     "None": ("- a = None", "a: null", "a: 1", "a", "1", "null"),
-    "text": ("- a = 'q'", "a: \"'q'\"", "a: \"'r'\"", "a", "r ('r')", "q"),
-    "a tuple": ("- a = (1, 'q')", "a: [1, \"'q'\"]", "a: [1]", "a", "[1]", "[1, q]"),
+    "text": ("- a = 'q'", "a: {text: q}", "a: {text: r}", "a", "r ('r')", "q"),
+    "a tuple": ("- a = (1, 'q')", "a: [1, {text: q}]", "a: [1]", "a", "[1]", "[1, q]"),
     "a dict": (
         MAPPING, "a: '{\"x\": 1, \"y\": [True, None, \"q\", 2.5, (1, 2)]}'", "a: '{\"x\": 1}'", "a",
         '{x: 1} ({"x": 1})', "{x: 1, y: [true, null, q, 2.5, [1, 2]]}",
@@ -354,7 +354,7 @@ RAISES = {
     "white space is one blank": ("zeros(2).view(3)", '{type: RuntimeError, match: "invalid  for\\ninput"}', None),
     "all parts of a message": ("zeros(2).view(3)", "{type: RuntimeError, match: [invalid, size 2]}", None),
     "a class above it": ("zeros(2).view(3)", "{type: Exception, match: invalid}", None),
-    "nothing, as expected": ("zeros(2).view(2)", "{type: null}", None),
+    "nothing, as expected": ("zeros(2).view(2)", "none", None),
     "another type": (
         "zeros(2).view(3)", "{type: ValueError, match: invalid}", ("ValueError: … invalid …", SHAPE),
     ),
@@ -370,10 +370,16 @@ RAISES = {
     "a message is no pattern": (
         "zeros(2).view(3)", "{type: RuntimeError, match: in.*d}", ("RuntimeError: … in.*d …", SHAPE),
     ),
+    "a message in which a pattern is found": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: [invalid, {regex: 'input of size \\d$'}]}", None,
+    ),
+    "a message in which a pattern isn't found": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: {regex: ^invalid}}", ("RuntimeError: … /^invalid/ …", SHAPE),
+    ),
     "nothing was raised": (
         "zeros(2).view(2)", "{type: RuntimeError, match: invalid}", ("RuntimeError: … invalid …", "nothing was raised"),
     ),
-    "nothing was to be raised": ("zeros(2).view(3)", "{type: null}", ("nothing", SHAPE)),
+    "nothing was to be raised": ("zeros(2).view(3)", "none", ("nothing", SHAPE)),
 }  # fmt: skip
 
 
@@ -397,7 +403,7 @@ WARNS = {
     "the same warning again": (
         "warnings.warn('one'); warnings.warn('one')", "{type: UserWarning, match: one}", None,
     ),
-    "no warning, as expected": ("y = 1", "{type: null}", None),
+    "no warning, as expected": ("y = 1", "none", None),
     "another message": (
         "warnings.warn('one two')", "{type: UserWarning, match: three}",
         ("UserWarning: … three …", "UserWarning: one two"),
@@ -408,7 +414,7 @@ WARNS = {
     ),
     "no warning": ("y = 1", "{type: UserWarning, match: one}", ("UserWarning: … one …", "no warning")),
     "no warning was to come": (
-        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "{type: null}",
+        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "none",
         ("nothing", "UserWarning: one; FutureWarning: two"),
     ),
     "one of torch": (

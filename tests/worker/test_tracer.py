@@ -249,7 +249,7 @@ def test_nodes_that_are_held_without_a_tensor_are_seen(engine: Engine) -> None:
         """
         - a = tensor([1.0], requires_grad=True)
         - node = (a * 2).grad_fn
-        - expect: {node.name(): "'MulBackward0'"}
+        - expect: {node.name(): {text: MulBackward0}}
         """,
     )
     assert nodes(graph) == ["MulBackward0"]
