@@ -148,7 +148,8 @@ def step_text(step: Step, release: str) -> str:
 def raised_text(expected: Mapping[str, Any]) -> str:
     if expected["type"] is None:
         return NOTHING
-    return f"{expected['type']}: " + " … ".join(expected["match"])
+    parts = [part if isinstance(part, str) else f"/{part['regex']}/" for part in expected["match"]]
+    return f"{expected['type']}: " + " … ".join(parts)
 
 
 def value_text(value: Any) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from samples import HOSTILE
 
 from conformance.render.markdown import cell, code, environment, fitted, tagged
@@ -15,8 +15,8 @@ ANY = st.text() | st.text("`|\\<>@#[]()! \n\r\u2028\u202e\ud800ab")
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("text", "span"),
+@each(
+    "text, span",
     [
         ("a.grad", "`a.grad`"),
         ("a`b", "``a`b``"),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
+from loops import each
 from samples import CPU, CUDA, any_report, case, failed, outcome, report, rule, valid_case
 
 from conformance.language.schema import load_schema
@@ -122,8 +123,8 @@ def is_text(made: Report) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("made", "message"),
+@each(
+    "made, message",
     [
         (report({("a", CPU): GOOD, ("b", CUDA): GOOD}), "it doesn't plan each case on each target"),
         (
@@ -144,8 +145,8 @@ def test_what_has_no_compact_form_is_refused(made: Report, message: str) -> None
         compact_of(made)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         ({"compact": 2}, "compact: Invalid enum value 2"),
         ({"targets": [1]}, "targets[0]: Expected `str`, got `int`"),

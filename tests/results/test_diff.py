@@ -6,8 +6,8 @@ import json
 from collections import Counter
 
 import msgspec
-import pytest
 from hypothesis import given
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, build, case, failed, outcome, report
 
 from conformance.model.outcome import Failure, Outcome
@@ -50,8 +50,8 @@ def between(old: Outcome, new: Outcome) -> Difference:
     return compare(report({PAIR: old}), report({PAIR: new}))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "kind"),
+@each(
+    "old, new, kind",
     [
         (GOOD, failed(), "regressed"),
         (GOOD, RAISED, "regressed"),
@@ -102,8 +102,8 @@ def test_each_change_of_an_outcome_has_its_kind(old: Outcome, new: Outcome, kind
     assert difference.gates == (kind in ("regressed", "changed-failure", "newly-not-run", "suite-defect"))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@each(
+    "old, new",
     [
         (GOOD, outcome("pass", seconds=3.0)),
         (failed(), failed(line=99, stderr="other")),
@@ -131,9 +131,7 @@ def test_a_target_that_is_new_is_added() -> None:
     assert not difference.gates
 
 
-@pytest.mark.parametrize(
-    ("before", "kind"), [(GOOD, "newly-not-run"), (failed(), "newly-not-run"), (IDLE, "removed"), (LACKS, "removed")]
-)
+@each("before, kind", [(GOOD, "newly-not-run"), (failed(), "newly-not-run"), (IDLE, "removed"), (LACKS, "removed")])
 def test_a_target_that_is_gone_gates_where_the_case_is_still_there(before: Outcome, kind: str) -> None:
     difference = compare(report({PAIR: GOOD, ("a", CUDA): before}), report({PAIR: GOOD}))
     assert kinds(difference) == [kind]
@@ -145,7 +143,7 @@ def edited(outcomes: dict[tuple[str, str], Outcome | None], finished: bool = Tru
     return report(outcomes, cases=[case("a", digest="another")], finished=finished)
 
 
-@pytest.mark.parametrize("new", [GOOD, failed(), LACKS, KNOWN])
+@each("new", [GOOD, failed(), LACKS, KNOWN])
 def test_an_edited_case_is_not_compared_but_may_not_hide_that_it_turned_red(new: Outcome) -> None:
     difference = compare(report({PAIR: GOOD}), edited({PAIR: new}))
     assert kinds(difference) == ["edited"]

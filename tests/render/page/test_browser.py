@@ -35,9 +35,13 @@ DOUBLE = "cpu-float64"
 GOOD = outcome("pass")
 LATE = Issue(status="fail", reason="Late since ever.", link="https://example.org/issues/1")
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium here; continuous integration brings one"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None and not os.environ.get("CI"),
+        reason="there is no chromium here; continuous integration brings one",
+    ),
+]
 
 
 def many_reports() -> list[Report]:

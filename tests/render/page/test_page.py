@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from samples import CPU, CUDA, GRAPH, HOSTILE, any_report, broken, case, device, outcome, report, rule, valid_case
 
 from conformance.model.report import Report
@@ -236,7 +236,7 @@ PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_half_of_a_pair_anywhere_does_not_stop_the_page(place: str) -> None:
     failed = broken(reason="r", stderr="s", traceback=((1, "x"),))
     made = report({PAIR: failed}, cases=[valid_case("a", source=("s",))], arguments=("-q",))
