@@ -1,8 +1,15 @@
-"""Makes every run of the tests try the same examples, with no limit on the time of one."""
+"""Makes every run of the tests try the same examples, and adds the option that records error messages anew."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("conformance", derandomize=True, deadline=None, database=None)
 settings.load_profile("conformance")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-snippets", action="store_true", help="write what is told of the mistakes in tests/language/bad_cases"
+    )

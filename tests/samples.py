@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conformance.model.build import Build, Device
 from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
-from conformance.model.outcome import STATUSES, Failure, Outcome, Status
+from conformance.model.outcome import Failure, Outcome
 from conformance.model.report import (
     FORMAT,
     CaseRecord,
@@ -24,6 +24,7 @@ from conformance.model.report import (
     set_digest,
 )
 from conformance.model.rule import Rule
+from conformance.model.status import STATUSES, Status
 
 CPU, CUDA = "cpu-float32", "cuda-float32"
 STARTED, FINISHED = "2026-01-02T03:04:05+00:00", "2026-01-02T03:05:00+00:00"
@@ -104,8 +105,10 @@ def outcome(status: Status, **facts: Any) -> Outcome:
     return Outcome(status=status, **facts)
 
 
-def failed(path: str = "a.grad", expected: str = "1", observed: str = "2", **facts: Any) -> Outcome:
-    failure = Failure(line=11, path=path, expected=expected, observed=observed)
+def failed(
+    path: str = "a.grad", expected: str = "1", observed: str = "2", *, exception: str = "", **facts: Any
+) -> Outcome:
+    failure = Failure(line=11, path=path, expected=expected, observed=observed, exception=exception)
     return Outcome(**{"status": "fail", "step": 2, "line": 12, "failures": (failure,), **facts})
 
 
@@ -137,7 +140,7 @@ def report(
         format=FORMAT,
         header=Header(
             suite=SuiteVersion(version="0.1.0", commit="c0ffee", cases=digest),
-            run=Run(started=STARTED, arguments=arguments),
+            run=Run(started=STARTED, arguments=arguments, shard=facts.pop("shard", None)),
             build=build(**facts),
         ),
         rules={name: rule(name) for name in sorted({name for record in listed for name in record.rules})},

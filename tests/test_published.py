@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.model.outcome import RED
 from conformance.model.report import Report
+from conformance.model.status import RED
 from conformance.releases.catalogue import load_releases
 from conformance.results.compact import is_bare
 from conformance.results.store import load_report

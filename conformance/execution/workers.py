@@ -163,14 +163,19 @@ def parse_message(line: bytes) -> dict[str, Any]:
     return message
 
 
+def signal_name(status: int) -> str:
+    """Return the signal that ended a process, given its exit status; "" where it exited by itself."""
+    if status >= 0:
+        return ""
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
 def describe_end(status: int) -> str:
     """Say how a process ended, given its exit status."""
-    if status >= 0:
-        return f"exited with status {status}"
-    try:
-        return f"was ended by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was ended by signal {-status}"
+    return f"exited with status {status}" if status >= 0 else f"was ended by {signal_name(status)}"
 
 
 class Workers:
@@ -292,13 +297,18 @@ class Workers:
         tail = worker.tail()
         worker.close()
         self.worker = None
+        facts: dict[str, Any] = {}
         if status == "timeout":
             reason = f"no answer within {limit:g} s; the worker was killed"
         else:
             reason = f"the worker {why or describe_end(ended)}"
+            if not why:  # nobody but itself ended it
+                facts = {"exit_status": ended} if ended >= 0 else {"signal": signal_name(ended)}
         culprit = self.waiting.popleft()
         seconds = round(time.monotonic() - self.since, 6)
-        self.answered[culprit["n"]] = {"status": status, "seconds": seconds, "reason": reason, "stderr": tail}
+        self.answered[culprit["n"]] = {
+            "status": status, "seconds": seconds, "reason": reason, "stderr": tail, **facts,
+        }  # fmt: skip
         if culprit.get("sketch"):
             self.lost_sketches += 1
             if self.lost_sketches == LOST_SKETCHES:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 IN_TREE = ("cpu", "cuda", "mps", "xpu")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
@@ -35,31 +37,31 @@ def target_of(text: str) -> Target:
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A device of a build: `absent` says why it can't be used, `unknown` whether torch knows no such device."""
+    """A device of a build."""
 
-    type: str
-    name: str
+    type: Annotated[str, Meta(description="cpu, cuda, …")]
+    name: Annotated[str, Meta(description="What the device calls itself.")]
     count: int
-    driver: str | None
-    absent: str | None
-    unknown: bool
+    driver: Annotated[str | None, Meta(description="The version of its run-time library.")]
+    absent: Annotated[str | None, Meta(description="Why it can't be used; null when it can.")]
+    unknown: Annotated[bool, Meta(description="Whether torch knows no such device at all.")]
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The torch under test, as its worker describes it; `report.schema.json` says what each field is."""
+    """The torch under test, as its worker describes it."""
 
-    torch: str
-    git: str
+    torch: Annotated[str, Meta(description="torch.__version__")]
+    git: Annotated[str, Meta(description="The commit that torch was built from, or unknown.")]
     debug: bool
-    cuda: str | None
-    hip: str | None
-    config: str
-    path: str
-    python: str
-    implementation: str
-    executable: str
-    system: str
-    platform: str
+    cuda: Annotated[str | None, Meta(description="The version of CUDA that torch was built with.")]
+    hip: Annotated[str | None, Meta(description="The version of HIP that torch was built with.")]
+    config: Annotated[str, Meta(description="torch.__config__.show(): compiler, flags and libraries.")]
+    path: Annotated[str, Meta(description="Where torch is installed.")]
+    python: Annotated[str, Meta(description="The version of Python.")]
+    implementation: Annotated[str, Meta(description="Which Python, such as CPython.")]
+    executable: Annotated[str, Meta(description="The interpreter.")]
+    system: Annotated[str, Meta(description="Operating system and processor, such as linux-x86_64.")]
+    platform: Annotated[str, Meta(description="The platform in full.")]
     devices: tuple[Device, ...]
 
     @property

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from conformance.model.outcome import Count, Line
 
 
 class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """A tensor of a graph; `node` and `shares_storage` are indices in the graph's lists."""
+    """A tensor of a graph; what is not said of it is false, zero or nothing."""
 
-    name: str = ""
-    line: Line | None = None
+    name: Annotated[
+        str, Meta(description="The variable that held it, as in the case; none for one that only the graph holds.")
+    ] = ""
+    line: Annotated[Line | None, Meta(description="The line of the step after which it was first seen.")] = None
     shape: tuple[int, ...]
     is_leaf: bool = False
     requires_grad: bool = False
     retains_grad: bool = False
-    has_grad: bool = False
-    accumulates: bool = False
-    node: Count | None = None
-    output_nr: Count = 0
-    shares_storage: Count | None = None
+    has_grad: Annotated[bool, Meta(description="Whether its grad was there at some point.")] = False
+    accumulates: Annotated[bool, Meta(description="Whether a node of the graph accumulates into its grad.")] = False
+    node: Annotated[Count | None, Meta(description="The index of the node that made it, its grad_fn.")] = None
+    output_nr: Annotated[Count, Meta(description="Which output of that node it is.")] = 0
+    shares_storage: Annotated[
+        Count | None, Meta(description="The index of an earlier tensor whose memory it shares.")
+    ] = None
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -33,22 +40,22 @@ class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class SavedTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A tensor that a node has saved for backward, and what the node calls it."""
 
-    name: str
-    tensor: Count | None = None
+    name: Annotated[str, Meta(description="What the node calls it, such as self or result.")]
+    tensor: Annotated[Count | None, Meta(description="The index of the tensor, where it is one of the graph's.")] = None
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """A node of a graph, with an edge (or None) for each input of its operation."""
 
-    name: str
+    name: Annotated[str, Meta(description="The name of the node, as grad_fn shows it.")]
     next: tuple[GraphEdge | None, ...] = ()
-    saved: tuple[SavedTensor, ...] = ()
+    saved: Annotated[tuple[SavedTensor, ...], Meta(description="The tensors that it has saved for backward.")] = ()
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a case builds, seen on one target while it runs; `cut` when there was more than is listed."""
 
-    target: str
+    target: Annotated[str, Meta(description="The target on which the case was looked at.")]
     tensors: tuple[GraphTensor, ...]
     nodes: tuple[GraphNode, ...]
-    cut: bool = False
+    cut: Annotated[bool, Meta(description="Whether there was more than is listed.")] = False

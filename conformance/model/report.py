@@ -1,7 +1,6 @@
 """The JSON report: all outcomes of one build.
 
-`report.schema.json` describes it; `report_file.py` reads and writes it. A report without a footer is of a run that did
-not finish.
+`report.schema.json` is made of these records; `results/store.py` reads and writes them.
 """
 
 from __future__ import annotations
@@ -10,85 +9,126 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
-from typing import Annotated
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from conformance.model.build import OF_HOST, Build
 from conformance.model.case import Case
 from conformance.model.graph import Graph
-from conformance.model.outcome import Line, Outcome, Status
+from conformance.model.outcome import Line, Outcome
 from conformance.model.rule import Level, Rule, level_of
+from conformance.model.shard import Shard
+from conformance.model.status import Status
 
-FORMAT = 1
+FORMAT: Final = 2
+TIME = {"format": "date-time"}
 
 Pair = tuple[str, str]  # a case's id and a target
 
 
 class SuiteVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The suite that ran: `cases` is a digest of the set of cases."""
+    """The suite that ran."""
 
-    version: str
-    commit: str | None
-    cases: str
-
-
-class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When it ran, in UTC, and what pytest was called with, but for where reports go."""
-
-    started: str
-    arguments: tuple[str, ...]
+    version: Annotated[str, Meta(description="The suite's version.")]
+    commit: Annotated[
+        str | None, Meta(description="The suite's commit, with + where it had changes; null outside of a checkout.")
+    ]
+    cases: Annotated[str, Meta(description="A digest of the set of cases, the same for the same cases in any order.")]
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a report is of."""
+class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A run of pytest."""
+
+    started: Annotated[str, Meta(description="When the run began, in UTC.", extra_json_schema=TIME)]
+    arguments: Annotated[tuple[str, ...], Meta(description="What pytest was called with, but for where reports go.")]
+    shard: Annotated[Shard | None, Meta(description="The part of the cases that it was asked for.")] = None
+
+
+class PartialRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run of which only some outcomes stand in the report; null says that it did not finish."""
+
+    run: Run
+    suite: SuiteVersion
+    finished: Annotated[str | None, Meta(description="When the run ended, in UTC.", extra_json_schema=TIME)]
+    exit_status: Annotated[int | None, Meta(description="pytest's exit status.")]
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a report is of: the run of which most outcomes are, other runs of some of the cases, and their build."""
 
     suite: SuiteVersion
     run: Run
     build: Build
+    partial_runs: Annotated[
+        tuple[PartialRun, ...], Meta(description="Other runs, of which the outcomes are that give their number.")
+    ] = ()
 
 
-class CaseRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a report says of a case; `digest` changes whenever its meaning may have."""
+class StepRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where a step of a case stands, and which releases of torch it is for."""
 
-    id: str
-    file: str
+    line: Annotated[Line, Meta(description="Its first line in the case file.")]
+    kind: Annotated[Literal["do", "expect"], Meta(description="Statements, or an expectation.")]
+    torch: Annotated[str, Meta(description="The condition on torch under which it is a step at all.")] = ""
+    variants: Annotated[tuple[str, ...], Meta(description="The conditions on torch of its alternatives.")] = ()
+
+
+class CaseRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a report says of a case."""
+
+    id: Annotated[str, Meta(description="Unique in the set.")]
+    file: Annotated[str, Meta(description="The case file.")]
     line: Line
-    topic: str
-    title: str
-    why: str
-    level: Level
+    topic: Annotated[str, Meta(description="The file's topic.")]
+    title: Annotated[str, Meta(description="What holds.")]
+    why: Annotated[str, Meta(description="Why autograd behaves so.")]
+    level: Annotated[Level, Meta(description="documented when every rule that it cites is.")]
     rules: tuple[str, ...]
     source: tuple[str, ...]
-    digest: str
-    yaml: str
+    digest: Annotated[str, Meta(description="Changes whenever the case's meaning may have.")]
+    yaml: Annotated[str, Meta(description="The case as it stands in its file.")]
+    steps: Annotated[tuple[StepRecord, ...], Meta(description="None in reports of format 1.")] = ()
 
 
 class PlanEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of the plan."""
+    """A case on a target."""
 
-    case: str
-    target: str
+    case: Annotated[str, Meta(description="A case's id.")]
+    target: Annotated[str, Meta(description="A device and a dtype, such as cpu-float32.")]
 
 
 class Footer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a run ended."""
+    """How the run of the header ended."""
 
-    finished: str
-    exit_status: int
-    counts: dict[Status, Annotated[int, msgspec.Meta(ge=1)]]
+    finished: Annotated[str, Meta(description="When the run ended, in UTC.", extra_json_schema=TIME)]
+    exit_status: Annotated[int, Meta(description="pytest's exit status.")]
+    counts: Annotated[
+        dict[Status, Annotated[int, Meta(ge=1)]], Meta(description="How many outcomes there are of each status.")
+    ]
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """All outcomes of one build; those of an unfinished run may lack some that the plan has."""
+    """All outcomes of one build. A report without a footer is of a run that did not finish."""
 
-    format: int
+    format: Annotated[Literal[2], Meta(description="The number of this format.")]
     header: Header
-    rules: dict[str, Rule]
+    rules: Annotated[dict[str, Rule], Meta(description="The rules that the cases cite, by id.")]
     cases: tuple[CaseRecord, ...]
-    plan: tuple[PlanEntry, ...]
-    outcomes: tuple[Outcome, ...]
-    graphs: dict[str, Graph] = {}
+    plan: Annotated[
+        tuple[PlanEntry, ...], Meta(description="Every case on every target that the run knew of, in its order.")
+    ]
+    outcomes: Annotated[
+        tuple[Outcome, ...],
+        Meta(
+            description="In a finished report one for each entry of the plan, in its order; before that, those that "
+            "are known, in the order in which they came."
+        ),
+    ]
+    graphs: Annotated[
+        dict[str, Graph], Meta(description="The graphs that the cases build, by case; a case without any has none.")
+    ] = {}
     footer: Footer | None = None
 
     @property
@@ -102,6 +142,21 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def pairs(self) -> list[Pair]:
         return [(entry.case, entry.target) for entry in self.plan]
+
+    @property
+    def runs(self) -> tuple[PartialRun, ...]:
+        """The runs by the number that outcomes give: that of the header first."""
+        end = self.footer
+        first = PartialRun(
+            run=self.header.run, suite=self.header.suite, finished=None if end is None else end.finished,
+            exit_status=None if end is None else end.exit_status,
+        )  # fmt: skip
+        return first, *self.header.partial_runs
+
+    def is_left_to_others(self, outcome: Outcome) -> bool:
+        """Whether an outcome only says that its case is in another shard than the run was asked for."""
+        shard = self.header.run.shard if outcome.run == 0 else self.header.partial_runs[outcome.run - 1].run.shard
+        return outcome.status == "not-run" and shard is not None and not shard.holds(outcome.case)
 
     def by_pair(self) -> dict[Pair, Outcome]:
         """Return the outcome of each entry of the plan; what has none yet was not run."""
@@ -124,9 +179,14 @@ def without_machine(report: Report) -> Report:
     """Return a report that says nothing of the machine: no paths, arguments or processor, no last words of a worker."""
     header, build = report.header, report.build
     config = "".join(f"{line}\n" for line in build.config.splitlines() if not OF_HOST.match(line))
+    without_arguments = [msgspec.structs.replace(each.run, arguments=()) for each in report.runs]
     header = msgspec.structs.replace(
         header,
-        run=msgspec.structs.replace(header.run, arguments=()),
+        run=without_arguments[0],
+        partial_runs=tuple(
+            msgspec.structs.replace(each, run=run)
+            for each, run in zip(header.partial_runs, without_arguments[1:], strict=True)
+        ),
         build=msgspec.structs.replace(build, config=config, path="", executable="", platform=""),
     )
     outcomes = tuple(msgspec.structs.replace(outcome, stderr="") for outcome in report.outcomes)
@@ -142,7 +202,27 @@ def case_record(case: Case, rules: Mapping[str, Rule]) -> CaseRecord:
     return CaseRecord(
         id=case.id, file=case.file, line=case.line, topic=case.topic, title=case.title, why=case.why,
         level=level_of(rules, case.rules), rules=case.rules, source=case.source, digest=case.digest, yaml=case.text,
+        steps=tuple(map(step_record, case.steps)),
     )  # fmt: skip
+
+
+def step_record(step: Mapping[str, Any]) -> StepRecord:
+    inner = [value for key, value in step.items() if key != "torch"]
+    return StepRecord(
+        line=step["line"], kind="do" if "do" in step else "expect", torch=step.get("torch") or "",
+        variants=tuple(dict.fromkeys(conditions_in(inner))),
+    )  # fmt: skip
+
+
+def conditions_in(value: Any) -> list[str]:
+    """Return the conditions on torch that stand anywhere in a part of a step."""
+    if isinstance(value, (list, tuple)):
+        return [condition for entry in value for condition in conditions_in(entry)]
+    if not isinstance(value, dict):
+        return []
+    own = value.get("torch")
+    stated = [own] if isinstance(own, str) else list(own) if isinstance(own, dict) else []
+    return stated + [condition for entry in value.values() for condition in conditions_in(entry)]
 
 
 def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case]) -> dict[str, Rule]:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 Level = Literal["documented", "observed"]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One behaviour: `level` is `documented` or `observed`, `since` the first release on which it holds.
+    """One behaviour that autograd promises, or is seen to have."""
 
-    `untested` says why no case looks at it; of any other rule the suite has a case.
-    """
-
-    id: str
-    text: str
-    topic: str
+    id: Annotated[str, Meta(description="The rule's id.")]
+    text: Annotated[str, Meta(description="The rule in one sentence.")]
+    topic: Annotated[str, Meta(description="What it is about.")]
     level: Level
-    link: str
-    since: str
-    untested: str = ""
+    link: Annotated[str, Meta(description="Where PyTorch says so, or shows it.")]
+    since: Annotated[str, Meta(description="The first release on which it holds.")]
+    untested: Annotated[str, Meta(description="Why the suite has no case for it; of any other rule it has one.")] = ""
 
 
 def level_of(rules: Mapping[str, Rule], cited: tuple[str, ...]) -> Level:

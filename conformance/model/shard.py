@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
+from typing import Annotated
 
 import msgspec
 
-ELSEWHERE = re.compile(r"not in shard (\d{1,9}) of (\d{1,9})")
+Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class Shard(msgspec.Struct, frozen=True):
+class Shard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The `number`th, counted from 1, of `count` parts."""
 
-    number: int
-    count: int
+    number: Positive
+    count: Positive
 
     def holds(self, case: str) -> bool:
         """Whether the case with this id is in the shard; nothing but the id decides."""
@@ -25,12 +25,6 @@ class Shard(msgspec.Struct, frozen=True):
     def elsewhere(self) -> str:
         """The reason why a case of another shard was not run."""
         return f"not in shard {self.number} of {self.count}"
-
-
-def shard_of(reason: str) -> Shard | None:
-    """Return the shard that gave `reason` for not running a case of another one; None for any other reason."""
-    found = ELSEWHERE.fullmatch(reason)
-    return Shard(int(found[1]), int(found[2])) if found else None
 
 
 def shard(text: str) -> Shard:

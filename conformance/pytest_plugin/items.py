@@ -16,6 +16,7 @@ from conformance.language.errors import CaseFileError
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
+from conformance.model.status import TABLE
 from conformance.pytest_plugin.session import ConformanceSession, command
 from conformance.render.failure import failure_text, line_in_file
 
@@ -31,14 +32,22 @@ class CaseFile(pytest.File):
 
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, conformance: ConformanceSession) -> CaseFile:
-        node: CaseFile = cls.from_parent(parent, path=path)
+        elsewhere = not path.is_relative_to(parent.config.rootpath)  # there pytest leaves the name out of the id
+        name = os.path.relpath(path, parent.config.rootpath).replace(os.sep, "/") if elsewhere else None
+        node: CaseFile = cls.from_parent(parent, path=path, nodeid=name)
         node.conformance = conformance
         return node
 
-    def collect(self) -> Iterator[CaseItem]:
-        cases = self.conformance.cases(self.path)
+    def collect(self) -> Iterator[pytest.Item]:
         if self.conformance.refused:
             return  # the first file has said why, and nothing can be run
+        try:
+            cases = self.conformance.cases(self.path)
+        except CaseFileError as error:
+            if self.is_asked_for_items():
+                raise  # pytest would else only say that they are not there
+            yield BrokenFile.of(self, error)
+            return
         try:
             self.conformance.known_issues(self.path.parent)
             targets = list(self.conformance.targets())
@@ -50,11 +59,38 @@ class CaseFile(pytest.File):
             for target in targets:
                 yield CaseItem.of(self, case, target, self.conformance.marks(case, target, level))
 
+    def is_asked_for_items(self) -> bool:
+        """Whether an argument names a case of this file."""
+        place = self.config.invocation_params.dir
+        named = (str(argument).partition("::") for argument in self.config.args)
+        return any(item and (place / file).resolve() == self.path for file, _, item in named)
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002 - as pytest calls it
         """Return the problems of the file as they are; a traceback through the loader would tell nothing."""
         if isinstance(excinfo.value, (CaseFileError, Refused)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
+
+
+class BrokenFile(pytest.Item):
+    """Stands for the cases of a file that can't be read, and fails; the other files are run."""
+
+    error: CaseFileError
+
+    @classmethod
+    def of(cls, parent: CaseFile, error: CaseFileError) -> BrokenFile:
+        item: BrokenFile = cls.from_parent(parent, name="does not load")
+        item.error = error
+        return item
+
+    def runtest(self) -> None:
+        raise self.error
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        return str(self.error) if excinfo.value is self.error else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
+        return self.path, self.error.problems[0].line - 1, self.name
 
 
 class CaseItem(pytest.Item):
@@ -91,13 +127,18 @@ class CaseItem(pytest.Item):
         return self.case.id, str(self.target), str(self.path)
 
     def runtest(self) -> None:
-        observed = self.conformance.scheduler.run(self)
-        self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
-        if outcome.status in ("unsupported", "not-run"):
+        try:
+            observed = self.conformance.scheduler.run(self)
+            self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+        except Exception as error:
+            self.outcome = Outcome(status="internal-error", reason=f"{type(error).__name__}: {error}")
+            raise
+        reported = TABLE[outcome.status].pytest
+        if reported == "skipped":
             pytest.skip(f"{outcome.status}: {outcome.reason}")
-        if outcome.status == "known" and outcome.issue is not None:
+        if reported == "xfailed" and outcome.issue is not None:
             pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # goes on with --runxfail
-        if outcome.status != "pass":
+        if reported != "passed":
             raise CaseFailed(outcome.summary)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -23,6 +23,8 @@ from conformance.model.build import DTYPES, IN_TREE, Build
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
 from conformance.model.shard import Shard, shard
+from conformance.model.status import TABLE
+from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.protocol import nobody_listens, run_briefly
 from conformance.pytest_plugin.recorder import Recorder
@@ -30,6 +32,8 @@ from conformance.pytest_plugin.session import ConformanceSession
 from conformance.results.merge import another_build
 
 HANDED_OVER = "conformance_sketches"  # the key of what workers of pytest-xdist have gathered
+BROKEN = "conformance_broken"  # and of the case files that they could not load
+NARROWING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf")  # options that leave cases out
 
 
 def positive(text: str) -> float:
@@ -110,12 +114,14 @@ class Running:
         self.config = config
         self.conformance = ConformanceSession(config)
         self.runs_items = hasattr(config, "workerinput") or not getattr(config.option, "tx", None)
-        self.recorder = None if hasattr(config, "workerinput") else Recorder(config)
+        self.recorder = None if hasattr(config, "workerinput") else Recorder(config, self.conformance)
         self.collected: list[Collected] = []
         self.why_deselected: dict[Pair, str] = {}
         self.introduced = False
+        self.defects = 0  # items at which the suite itself failed
         self.strangers: dict[Any, str] = {}  # workers that test another build, and what tells so
         self.named = {path_of(argument, config) for argument in config.args}
+        self.broken: list[str] = []  # a line for each case file that workers of pytest-xdist could not load
 
     def pytest_sessionstart(self) -> None:
         """Start the worker before anything is collected, if there are cases among the arguments."""
@@ -136,9 +142,11 @@ class Running:
         return CaseFile.of(parent, file_path, self.conformance)
 
     def is_among_cases(self, path: Path) -> bool:
-        """Whether rules govern a file: rules.yaml in a directory above it, below pytest's root or an argument."""
+        """Whether rules.yaml below pytest's root or an argument governs a file, or it is a case file in an argument."""
         rules = find_rules(path.parent)
-        return rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named))
+        if rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named)):
+            return True
+        return path.parent in self.named and is_of_cases(path)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -181,8 +189,7 @@ class Running:
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
         cases = dict.fromkeys(case for case, _ in plan)
-        read = [(self.conformance.ids[case], self.conformance.scripts[case]) for case in cases]
-        self.recorder.begin(self.conformance.scheduler.build, read, self.conformance.all_rules(), plan)
+        self.recorder.begin([self.conformance.ids[case] for case in cases], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []
@@ -225,11 +232,18 @@ class Running:
         attached = report.__dict__.get("conformance")
         if attached is None or self.recorder is None:
             return
+        self.defects += TABLE[attached["status"]].pytest == "error"
         introduction = attached.pop("introduction", None)
         if introduction is not None:
             self.meet(introduction, getattr(report, "node", None))
         if getattr(report, "node", None) not in self.strangers:
             self.recorder.add(outcome_of(attached))
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Let what says nothing of torch count as an error, not as a failure."""
+        attached = report.__dict__.get("conformance")
+        is_error = attached is not None and TABLE[attached["status"]].pytest == "error"
+        return ("error", "E", "ERROR") if is_error else None
 
     def meet(self, introduction: tuple[dict[str, Any], Sequence[Collected], Any], node: Any) -> None:
         """Take note of what a worker of pytest-xdist says of itself; one that tests another build is a stranger."""
@@ -254,9 +268,12 @@ class Running:
         green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if self.recorder is not None and exitstatus in green and any(self.complaints()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if self.defects and exitstatus in (*green, pytest.ExitCode.TESTS_FAILED):
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR  # so that nobody takes the run for a verdict on torch
         scheduler = self.conformance.scheduler
         scheduler.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
         if self.recorder is None:
+            self.config.workeroutput[BROKEN] = self.conformance.broken_files()  # type: ignore[attr-defined]
             if scheduler.knows_build:
                 self.config.workeroutput[HANDED_OVER] = scheduler.sketches.handed_over()  # type: ignore[attr-defined]
         elif self.recorder.journal is not None:
@@ -267,29 +284,39 @@ class Running:
     def complaints(self) -> Iterator[str]:
         """Yield a line for each reason why a run is red besides its outcomes."""
         yield from (f"required device {line}" for line in self.conformance.lost_devices())
+        yield from self.broken or self.conformance.broken_files()
         yield from (f"known issue {line}" for line in self.stray_issues())
         yield from self.strangers.values()
+        if self.defects:
+            yield f"internal error: {self.defects} item{'s' * (self.defects > 1)}: {TABLE['internal-error'].headline}"
 
     def stray_issues(self) -> list[str]:
         """Return a line for each known issue that is about no case, if all cases that it could be about were found."""
-        if self.recorder is None or self.recorder.journal is None or not all(path.is_dir() for path in self.named):
+        narrowed = any(getattr(self.config.option, name, None) for name in NARROWING)
+        is_recorded = self.recorder is not None and self.recorder.journal is not None
+        broken = self.broken or self.conformance.broken_files()  # entries may be about their cases
+        if narrowed or broken or not is_recorded or not all(map(Path.is_dir, self.named)):
             return []
-        return self.conformance.issues_without_case((case, file) for case, _, file in self.collected)
+        return self.conformance.issues_without_case(self.named)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take over what a worker of pytest-xdist has gathered; one that died has left nothing."""
-        handed_over = getattr(node, "workeroutput", {}).get(HANDED_OVER)
+        gathered = getattr(node, "workeroutput", {})
+        self.broken = gathered.get(BROKEN, self.broken)
+        handed_over = gathered.get(HANDED_OVER)
         if handed_over is not None and self.conformance.scheduler.knows_build:
             self.conformance.scheduler.sketches.take_over(handed_over)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.recorder is None or self.recorder.journal is None:
+        complaints = list(self.complaints())
+        if self.recorder is None or (self.recorder.journal is None and not complaints):
             return
         terminalreporter.section("autograd conformance")
-        for line in [*self.conformance.scheduler.build.header(), *self.recorder.table()]:
-            terminalreporter.write_line(line)
-        for line in self.complaints():
+        if self.recorder.journal is not None:
+            for line in [*self.conformance.scheduler.build.header(), *self.recorder.table()]:
+                terminalreporter.write_line(line)
+        for line in complaints:
             terminalreporter.write_line(line, red=True)
         for line in self.conformance.overdue(date.today()):
             terminalreporter.write_line(f"known issue {line}", yellow=True)
@@ -311,4 +338,4 @@ def path_of(argument: object, config: pytest.Config) -> Path:
 
 def holds_cases(path: Path) -> bool:
     """Whether a path that stands on the command line is a case file or a directory of cases."""
-    return path.suffix in SUFFIXES or (path / RULES_FILE).is_file()
+    return path.suffix in SUFFIXES or (path / RULES_FILE).is_file() or is_of_cases(path)

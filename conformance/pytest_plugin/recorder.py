@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from conformance import __version__
-from conformance.model.build import Build
 from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import (
     FORMAT,
+    CaseRecord,
     Header,
     Pair,
     PlanEntry,
@@ -26,9 +26,9 @@ from conformance.model.report import (
     now,
     set_digest,
 )
-from conformance.model.rule import Rule
-from conformance.render.script.script import Script
-from conformance.render.text import count_words
+from conformance.model.status import RED
+from conformance.pytest_plugin.session import ConformanceSession
+from conformance.render.text import count_words, run_lines
 from conformance.results.checkout import suite_commit
 from conformance.results.compact import filled
 from conformance.results.journal import Journal
@@ -39,24 +39,22 @@ from conformance.results.store import ReportError, load_report, write_whole
 class Recorder:
     """The report of one run while it grows."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, conformance: ConformanceSession) -> None:
         self.config = config
+        self.conformance = conformance
         self.started = now()
         given = config.option.report
         self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
         self.journal: Journal | None = None
-        self.read: Sequence[tuple[Case, Script | None]] = ()
         self.topics: dict[str, str] = {}
         self.why_not_run: dict[Pair, str] = {}
         self.written: list[Path] = []
+        self.notes: list[str] = []
         self.error = ""
 
-    def begin(
-        self, build: Build, read: Sequence[tuple[Case, Script | None]], rules: Mapping[str, Rule], plan: Sequence[Pair]
-    ) -> None:
-        """Open the report of a run that is about to begin; `read` holds its cases and their scripts."""
-        self.read = read
-        cases = [case for case, _ in read]
+    def begin(self, cases: Sequence[Case], plan: Sequence[Pair]) -> None:
+        """Open the report of a run that is about to begin."""
+        rules = self.conformance.all_rules()
         self.topics = {case.id: case.topic for case in cases}
         given = [str(argument) for argument in self.config.invocation_params.args]
         digest = set_digest((case.id, case.digest) for case in cases)
@@ -64,8 +62,8 @@ class Recorder:
             format=FORMAT,
             header=Header(
                 suite=SuiteVersion(version=__version__, commit=suite_commit(), cases=digest),
-                run=Run(started=self.started, arguments=without(given, *PLACES)),
-                build=build,
+                run=Run(started=self.started, arguments=without(given, *PLACES), shard=self.config.option.shard),
+                build=self.conformance.build,
             ),
             rules=cited_rules(rules, cases),
             cases=tuple(case_record(case, rules) for case in cases),
@@ -93,15 +91,24 @@ class Recorder:
         if self.journal is None or self.error:
             return
         try:
-            report = self.journal.finish(self.why_not_run, "the run ended before it", exit_status, graphs)
+            report = self.journal.finish(self.why_not_run, exit_status, graphs, self.is_gone)
         except OSError as error:
             self.error = f"no report: {error}"
             return
-        self.written.append(self.journal.path)
+        self.written.append(self.journal.written)
+        self.notes = [*run_lines(report), *filter(None, [self.journal.note])]
         try:
             self.write_page(report)
         except Exception as error:  # noqa: BLE001 - the outcomes are safe, and pytest has more to say than a traceback
             self.error = f"no page: {type(error).__name__}: {error}"
+
+    def is_gone(self, record: CaseRecord) -> bool:
+        """Whether a case of an earlier report is no longer in the suite, as far as this run can tell."""
+        if record.id in self.conformance.ids:
+            return False
+        file = self.config.rootpath / record.file
+        named = (self.config.invocation_params.dir / name.partition("::")[0] for name in self.config.args)
+        return file in self.conformance.read or (not file.exists() and any(map(file.is_relative_to, named)))
 
     def prepare(self) -> None:
         """Load what writes the page, while the worker loads torch."""
@@ -123,19 +130,38 @@ class Recorder:
             except ReportError as error:
                 skipped.append(str(error))
         path = self.directory / "index.html"
-        write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, self.read, own=report))
+        read = [(self.conformance.ids[case], script) for case, script in self.conformance.scripts.items()]
+        write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, read, own=report))
         self.written.append(path)
 
     def table(self) -> list[str]:
-        """Return the outcomes by topic and target, as lines of a table."""
+        """Return the outcomes of the cases that were asked for, by topic and target, as lines of a table.
+
+        A brief run shows those topics alone of which something is red, and all together.
+        """
         if self.journal is None:
             return []
-        counts: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        targets = list(dict.fromkeys(target for _, target in self.journal.report.pairs))
-        for (case, target), outcome in self.journal.outcomes.items():
-            counts[self.topics[case]][target][outcome.status] += 1
-        rows = [["topic", *targets]]
-        for topic, by_target in sorted(counts.items()):
-            rows.append([topic, *(count_words(by_target[target]) or "-" for target in targets)])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        totals: dict[str, Counter[str]] = defaultdict(Counter)
+        topics: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        for pair in self.journal.report.pairs:
+            outcome = self.journal.outcomes.get(pair)
+            if outcome is not None or pair not in self.why_not_run:
+                status = outcome.status if outcome is not None else "not-run"
+                totals[pair[1]][status] += 1
+                topics[self.topics[pair[0]]][pair[1]][status] += 1
+        rows = sorted(topics.items())
+        if self.config.get_verbosity() < 0:
+            rows = [row for row in rows if any(RED & counts.keys() for counts in row[1].values())]
+            rows.append(("all topics", totals))
+        lines = [
+            ["topic", *totals],
+            *([topic, *(count_words(by[each]) or "-" for each in totals)] for topic, by in rows),
+        ]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return [
+            *(
+                "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+                for line in lines
+            ),
+            *self.notes,
+        ]

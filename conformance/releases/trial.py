@@ -15,7 +15,8 @@ from conformance.execution.workers import Refused, Workers
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.model.build import target_of
 from conformance.model.case import Case
-from conformance.model.outcome import RED, Outcome, outcome_of
+from conformance.model.outcome import Outcome, outcome_of
+from conformance.model.status import BROKEN
 from conformance.releases.bisect import Bisected, Verdict, bisect
 from conformance.releases.catalogue import Release, load_releases
 from conformance.releases.environment import NotInstalled, create
@@ -72,7 +73,7 @@ class Trial:
         self.tell(f"torch {release.torch}: {outcome.status} ({seconds:.0f} s)" + (f": {said}" if said else ""))
         if outcome.status == "pass":
             return "good"
-        return "bad" if outcome.status in RED else "untold"
+        return "bad" if outcome.status in BROKEN else "untold"
 
     def run(self, python: Path) -> Outcome:
         """Return the outcome of the case with the torch of an interpreter; raise Refused where it has none."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from conformance.model.outcome import RED, STATUSES
 from conformance.model.report import Report
+from conformance.model.status import RED, STATUSES, TABLE, WORST_FIRST
 from conformance.render.text import count_words
 from conformance.render.visible import line_of
 
-WORST_FIRST = sorted(STATUSES, key=lambda status: status not in RED)
+RED_FIRST = sorted(STATUSES, key=lambda status: status not in RED)
 LABEL, MESSAGE = 60, 200  # characters; a badge is one line of an image
 
 
@@ -19,10 +19,10 @@ def badge_of(report: Report, label: str | None = None) -> dict[str, Any]:
     counts = report.counts()
     statuses: Counter[str] = sum(counts.values(), Counter())
     is_red = any(statuses[status] for status in RED)
-    shown = label if label is not None else f"autograd on torch {report.build.torch}"
+    wanted = label if label is not None else f"autograd on torch {report.build.torch}"
     return {
         "schemaVersion": 1,
-        "label": line_of(shown, LABEL),
+        "label": line_of(wanted, LABEL),
         "message": line_of(message_of(report, counts), MESSAGE),
         "color": color_of(report, statuses),
         "isError": is_red,
@@ -34,7 +34,7 @@ def message_of(report: Report, counts: dict[str, Counter[str]]) -> str:
         return "incomplete"
     if not counts:
         return "no cases"
-    words = [count_words(counted, WORST_FIRST) for counted in counts.values()]
+    words = [count_words(counted, RED_FIRST) for counted in counts.values()]
     if len(words) == 1:
         return words[0]
     return " · ".join(f"{name} {text}" for name, text in zip(short_names(list(counts)), words, strict=True))
@@ -48,8 +48,7 @@ def short_names(targets: list[str]) -> list[str]:
 
 
 def color_of(report: Report, statuses: Counter[str]) -> str:
-    if any(statuses[status] for status in RED):
-        return "red"
-    if report.footer is None or not statuses["pass"]:
+    colors = [TABLE[status].badge for status in WORST_FIRST if statuses[status]]
+    if not any(statuses[status] for status in RED) and (report.footer is None or not statuses["pass"]):
         return "lightgrey"
-    return "yellow" if statuses["not-run"] else "brightgreen"
+    return next(filter(None, colors))

@@ -8,17 +8,9 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.rule import Rule
+from conformance.model.status import TABLE
 from conformance.results.fingerprint import fingerprint
 from conformance.results.known_issues import KnownIssue
-
-HEADLINES = {
-    "fail": "an expectation does not hold",
-    "error": "a step raised what nothing expects",
-    "crash": "the worker died",
-    "timeout": "the case did not end in time",
-    "known": "it fails as a known issue says",
-    "fixed": "a known issue does not fail any more",
-}
 
 
 def failure_text(
@@ -27,7 +19,7 @@ def failure_text(
     """Return the text that stands below a failing item; `known` holds the known issues that are about it."""
     lines = [
         f"{case.title}  [{target}]",
-        f"{HEADLINES.get(outcome.status, outcome.status)}: {case.file}:{line_in_file(case, outcome)}",
+        f"{TABLE[outcome.status].headline or outcome.status}: {case.file}:{line_in_file(case, outcome)}",
     ]
     for name in case.rules:
         rule = rules[name]
@@ -44,7 +36,7 @@ def failure_text(
         lines.append(f"  called in {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
         lines.append(outcome.reason)
-    for entry in known:
+    for entry in known if TABLE[outcome.status].tells_of_torch else ():
         if outcome.status in ("known", "fixed"):
             lines += [f"known issue: {entry.reason}", *([f"     {entry.link}"] if entry.link else [])]
         else:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from conformance.model.outcome import RED, Outcome
+from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.rule import Rule
-from conformance.render.markdown import cut, render
-from conformance.render.page.matrix import release_key
+from conformance.model.status import RED, TABLE
+from conformance.render.markdown import fitted, render
+from conformance.render.page.builds import release_key
 from conformance.render.text import build_name, count_words, outcome_line
 
 NAMED = 20  # cases that are named where many share a reason
+HEADINGS = {"defects of the suite, which say nothing of torch": False, "red": True}
 
 
 class Red(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,13 +42,17 @@ class Idle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What one report says; `missing` is None for a finished run, `counts` has a cell for each target."""
+    """What one report says.
+
+    `missing` is None for a finished run, `counts` has a cell for each target, and `red` parts by what they are called
+    those that say something of torch from those that don't.
+    """
 
     build: str
     planned: int
     missing: int | None
     counts: tuple[str, ...]
-    red: tuple[Red, ...]
+    red: dict[str, tuple[Red, ...]]
     idle: tuple[Idle, ...]
 
 
@@ -54,7 +60,7 @@ def summary_of(reports: Sequence[Report], limit: int) -> str:
     """Return the summary of `reports`, in the order of releases, of at most `limit` bytes."""
     targets = list(dict.fromkeys(target for report in reports for target in report.targets))
     parts = [part_of(report, targets) for report in sorted(reports, key=lambda report: release_key(report.build))]
-    return cut(render("summary.md", {"targets": targets, "parts": parts}), limit)
+    return fitted(render("summary.md", {"targets": targets, "parts": parts}), limit)
 
 
 def part_of(report: Report, targets: Sequence[str]) -> Part:
@@ -69,9 +75,14 @@ def part_of(report: Report, targets: Sequence[str]) -> Part:
             f"{count_words(counts[target])} of {counts[target].total()}" if target in counts else "-"
             for target in targets
         ),
-        red=tuple(
-            red_of(report, cases[case], outcome) for (case, _), outcome in outcomes.items() if outcome.status in RED
-        ),
+        red={
+            heading: tuple(
+                red_of(report, cases[case], outcome)
+                for (case, _), outcome in outcomes.items()
+                if outcome.status in RED and TABLE[outcome.status].tells_of_torch == tells_of_torch
+            )
+            for heading, tells_of_torch in HEADINGS.items()
+        },
         idle=idle_of(outcomes),
     )
 
@@ -87,7 +98,7 @@ def idle_of(outcomes: dict[Pair, Outcome]) -> tuple[Idle, ...]:
     """Return what was not run, by reason, the reason of most first."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair, outcome in outcomes.items():
-        if outcome.status in ("not-run", "unsupported"):
+        if not TABLE[outcome.status].is_run:
             groups.setdefault((outcome.status, outcome.reason), []).append(pair)
     listed = sorted(groups.items(), key=lambda group: -len(group[1]))
     return tuple(idle(status, reason, pairs) for (status, reason), pairs in listed)

@@ -5,10 +5,13 @@ The lines are text as a report has it; whoever writes them somewhere escapes the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from conformance.model.build import Build
-from conformance.model.outcome import STATUSES, Outcome
+from conformance.model.outcome import Outcome
+from conformance.model.report import Report
+from conformance.model.status import STATUSES
 
 SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
 
@@ -19,6 +22,22 @@ def build_name(build: Build) -> str:
     return f"torch {build.torch} ({build.git[:8]}{debug}), Python {build.python}, {build.system}"
 
 
+def run_lines(report: Report) -> list[str]:
+    """Return which run the outcomes of a report are of, where there are several: those of a part of the cases first."""
+    if not report.header.partial_runs:
+        return []
+    ran = Counter(outcome.run for outcome in report.outcomes if outcome.status != "not-run")
+    total = f"{ran.total():,}"
+    words = [f"{' '.join([run.run.started, *run.run.arguments])}" for run in report.runs]
+    return [
+        *(
+            f"{ran[number]:,} of {total} outcomes are of the run {shortened(words[number], LONG)}"
+            for number in range(1, len(words))
+        ),
+        f"the others are of the run {shortened(words[0], LONG)}",
+    ]
+
+
 def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:
     """Return how many there are of each, without those of which there are none."""
     return ", ".join(f"{counts[name]} {name.replace('-', ' ')}" for name in order if counts.get(name))
@@ -26,13 +45,13 @@ def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> s
 
 def outcome_line(outcome: Outcome) -> str:
     """Return what was wrong first, or why a case was not run; each value is cut, so that the others still show."""
-    known = f"{cut(outcome.issue.reason)} " if outcome.issue is not None else ""
+    known = f"{shortened(outcome.issue.reason)} " if outcome.issue is not None else ""
     if not outcome.failures:
-        return f"{known}{cut(outcome.reason, LONG)}".rstrip()
+        return f"{known}{shortened(outcome.reason, LONG)}".rstrip()
     first = outcome.failures[0]
     more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
-    path = f"{cut(first.path)}: " if first.path else ""
-    return f"{known}{path}expected {cut(first.expected)}, observed {cut(first.observed)}{more}"
+    path = f"{shortened(first.path)}: " if first.path else ""
+    return f"{known}{path}expected {shortened(first.expected)}, observed {shortened(first.observed)}{more}"
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
@@ -41,5 +60,5 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
-def cut(text: str, length: int = SHORT) -> str:
+def shortened(text: str, length: int = SHORT) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"

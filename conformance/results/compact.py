@@ -2,15 +2,16 @@
 
 A pass is what isn't mentioned; times are left out, and so is what belongs to the machine that ran it. What a case says
 is found again in a whole report or in the cases themselves, by its id and its digest; until then a record is bare.
-`compact.schema.json` describes the form.
+`compact.schema.json` is made of these records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from conformance.model.outcome import NO_TIME, Outcome
 from conformance.model.report import FORMAT, CaseRecord, Footer, Header, Pair, PlanEntry, Report, without_machine
@@ -24,22 +25,27 @@ class CompactError(Exception):
 
 
 class FileOfCases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The cases of a file in their order: digests by id."""
+    """The cases of a file in their order."""
 
     topic: str
-    cases: dict[str, str]
+    cases: Annotated[dict[str, str], Meta(description="Digests of the cases, by id, in their order.")]
 
 
 class Compact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A report that plans every case on every target: `outcomes` are no mere passes, and `missing` has none."""
+    """A report of every case on every target, without the words of the cases: id and digest find them again."""
 
-    format: int
-    compact: Literal[1]
+    format: Annotated[Literal[2], Meta(description="The number of this format.")]
+    compact: Annotated[Literal[1], Meta(description="The number of this form.")]
     header: Header
-    files: dict[str, FileOfCases]
-    targets: tuple[str, ...]
-    outcomes: tuple[Outcome, ...]
-    missing: tuple[PlanEntry, ...] = ()
+    files: Annotated[dict[str, FileOfCases], Meta(description="The case files, in the order of the plan.")]
+    targets: Annotated[tuple[str, ...], Meta(description="The plan is each case on each of these.")]
+    outcomes: Annotated[
+        tuple[Outcome, ...],
+        Meta(description="Those that are no mere passes; what is neither here nor missing has passed."),
+    ]
+    missing: Annotated[
+        tuple[PlanEntry, ...], Meta(description="What has no outcome, in the report of a run that did not finish.")
+    ] = ()
     footer: Footer | None = None
 
 

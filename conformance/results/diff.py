@@ -1,8 +1,8 @@
 """The difference between two reports: each case on each target once, and whether anything got worse.
 
-A pair is a case and a target. What it is now counts more than what has been done to the case: where it ran before and
-isn't run any more, or turned red, an edit is no excuse. The rest of what an edited case does differently says nothing
-about torch.
+A pair is a case and a target. A table decides the kind of its change; the page has the same table, as data. What a pair
+is now counts more than what has been done to the case: where it ran before and isn't run any more, or turned red, an
+edit is no excuse. The rest of what an edited case does differently says nothing about torch.
 """
 
 from __future__ import annotations
@@ -12,24 +12,26 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from conformance.model.outcome import RED, Outcome
-from conformance.model.report import CaseRecord, Pair, Report, SuiteVersion
+from conformance.model.outcome import Outcome
+from conformance.model.report import CaseRecord, Report, SuiteVersion
 from conformance.model.rule import Rule
+from conformance.model.status import TABLE, Verdict
 from conformance.results.fingerprint import fingerprint
 
-FORMAT = 1
+FORMAT = 2
 
 Kind = Literal[
-    "regressed", "changed-failure", "newly-not-run", "newly-known", "fixed", "newly-run", "wording-changed", "edited",
-    "added", "removed",
+    "regressed", "changed-failure", "newly-not-run", "suite-defect", "expected-failure", "fixed", "newly-run",
+    "wording-changed", "edited", "added", "removed",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
-GATES: tuple[Kind, ...] = ("regressed", "changed-failure", "newly-not-run")
+GATES: tuple[Kind, ...] = ("regressed", "changed-failure", "newly-not-run", "suite-defect")
 MEANINGS: dict[Kind, str] = {
     "regressed": "red now, and not before",
     "changed-failure": "red before and now, but at another step, at other places or with another error",
     "newly-not-run": "ran before; now not run, unsupported, or its target is gone",
-    "newly-known": "fails as a known issue says, and did not before",
+    "suite-defect": "the suite itself failed, before or now, so that nothing can be said of torch",
+    "expected-failure": "fails as a known issue says, and did not before",
     "fixed": "red or known before; now a pass, or a known issue that no longer fails",
     "newly-run": "not run or unsupported before; now a pass",
     "wording-changed": "fails, is known or isn't run as before, in other words",
@@ -38,9 +40,54 @@ MEANINGS: dict[Kind, str] = {
     "removed": "the new report has no such case, or not on this target, where it didn't run before either",
 }
 
-NOT_RUN = frozenset({"unsupported", "not-run"})
-HOLDS = frozenset({"pass", "fixed"})
-BROKEN = RED - HOLDS
+# What a report says of a pair: the verdict of its outcome, or why there is none. A report that doesn't plan a case on a
+# target may have the case on others (`off-target`) or not at all (`absent`).
+Standing = Verdict | Literal["off-target", "absent"]
+
+# Where outcomes differ, what counts more first.
+Degree = Literal["revision", "failure", "wording", "nothing"]
+DEGREES: tuple[Degree, ...] = get_args(Degree)
+
+# The kind of change, by what a report said before (rows) and says now (columns). What had not been run counts as having
+# held: a gate that forgot what it held to while a device was missing would let anything through when it comes back.
+# An edited case is `edited`, except where the kind has an exclamation mark. `failure` and `wording` compare outcomes
+# that say the same of torch, `-` takes them for the same, and `.` is nothing at all.
+GRID = """
+before      held           outdated       broken         expected           lacking         not-run         defect         off-target      absent
+held        -              fixed          regressed      expected-failure   newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
+outdated    fixed          -              regressed      expected-failure   newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
+broken      fixed          fixed          failure        expected-failure   newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
+expected    fixed          fixed          regressed      wording            newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
+lacking     newly-run      newly-run      regressed      expected-failure   wording         wording         suite-defect!  removed!        removed!
+not-run     newly-run      newly-run      regressed      expected-failure   wording         wording         suite-defect!  removed!        removed!
+defect      suite-defect!  suite-defect!  suite-defect!  suite-defect!      suite-defect!   suite-defect!   suite-defect!  suite-defect!   removed!
+off-target  added!         added!         added!         added!             added!          added!          suite-defect!  .               .
+absent      added!         added!         added!         added!             added!          added!          suite-defect!  .               .
+"""  # noqa: E501 - a table is read across
+
+Decision = dict[Degree, Kind | None]
+
+
+def decision(entry: str) -> Decision:
+    """Return what an entry of the grid says: the kind by degree, None for no change."""
+    kind: Any = entry.rstrip("!")
+    if entry == ".":
+        return dict.fromkeys(DEGREES)
+    if entry == "-":
+        return {**dict.fromkeys(DEGREES), "revision": "edited"}
+    if entry in ("failure", "wording"):
+        failure: Kind = "changed-failure" if entry == "failure" else "wording-changed"
+        return {"revision": "edited", "failure": failure, "wording": "wording-changed", "nothing": None}
+    return {**dict.fromkeys(DEGREES, kind), "revision": kind if entry.endswith("!") else "edited"}
+
+
+def decisions(grid: str) -> dict[Standing, dict[Standing, Decision]]:
+    (_, *columns), *rows = (line.split() for line in grid.strip().splitlines())
+    named: Any = {row: dict(zip(columns, map(decision, entries), strict=True)) for row, *entries in rows}
+    return dict(named)
+
+
+DECISIONS = decisions(GRID)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +102,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def gates(self) -> bool:
         """Whether this is for the worse; an edit says nothing of torch, but may not hide that something turned red."""
-        turned_red = self.new is not None and self.new.status in BROKEN and not (self.old and self.old.status in BROKEN)
-        return self.kind in GATES or (self.kind == "edited" and turned_red)
+        if self.kind != "edited":
+            return self.kind in GATES
+        return DECISIONS[standing(self.old)][standing(self.new)]["nothing"] == "regressed"
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +146,7 @@ class Differences(msgspec.Struct, frozen=True, kw_only=True):
         return [*self.gone, *(name for name, each in self.found.items() if each is not None and each.gates)]
 
 
-def words_of(outcome: Outcome) -> tuple[Any, ...]:
+def wording_of(outcome: Outcome) -> tuple[Any, ...]:
     """Return what an outcome says; not the last words of a worker, which hold addresses and process ids."""
     failures = [(failure.path, failure.expected, failure.observed) for failure in outcome.failures]
     return outcome.status, fingerprint(outcome), failures, outcome.reason, outcome.issue
@@ -119,50 +167,34 @@ def compare(old: Report, new: Report) -> Difference:
     changes: dict[Kind, list[Change]] = {kind: [] for kind in KINDS}
     unchanged = 0
     for pair in (*after, *(pair for pair in before if pair not in after)):
+        case, target = pair
         was, now = before.get(pair), after.get(pair)
-        kind: Kind | None
-        if was is None:
-            kind = "added"
-        elif now is None:
-            kind = "newly-not-run" if pair[0] in digests[1] and was.status not in NOT_RUN else "removed"
-        elif now.status == "not-run" and was.status not in NOT_RUN:
-            kind = "newly-not-run"
-        else:
-            kind = "edited" if pair[0] in edited else kind_of(was, now)
+        stand = [standing(each, case in known) for each, known in ((was, digests[0]), (now, digests[1]))]
+        kind = DECISIONS[stand[0]][stand[1]][degree(was, now, case in edited)]
         if kind is None:
             unchanged += 1
         else:
-            changes[kind].append(change_of(kind, pair, cases[pair[0]], was, now))
+            changes[kind].append(Change(kind=kind, case=cases[case], target=target, old=was, new=now))
     listed = tuple(change for kind in KINDS for change in changes[kind])
     return Difference(old=old, new=new, changes=listed, unchanged=unchanged)
 
 
-def change_of(kind: Kind, pair: Pair, case: CaseRecord, old: Outcome | None, new: Outcome | None) -> Change:
-    return Change(kind=kind, case=case, target=pair[1], old=old, new=new)
+def standing(outcome: Outcome | None, is_known: bool = True) -> Standing:
+    """Return what a report says of a pair; `is_known` tells whether it has the case."""
+    if outcome is not None:
+        return TABLE[outcome.status].verdict
+    return "off-target" if is_known else "absent"
 
 
-def kind_of(was: Outcome, now: Outcome) -> Kind | None:
-    """Return what changed between two outcomes of the same case; None for nothing.
-
-    What had not been run counts as having held: a gate that forgot what it held to while a device was
-    missing would let anything through when the device comes back.
-    """
-    if now.status in BROKEN:
-        if was.status not in BROKEN:
-            return "regressed"
-        if fingerprint(was) != fingerprint(now):
-            return "changed-failure"
-    elif now.status in NOT_RUN:
-        if was.status not in NOT_RUN:
-            return "newly-not-run"
-    elif now.status == "known":
-        if was.status != "known":
-            return "newly-known"
-    else:
-        if was.status in NOT_RUN:
-            return "newly-run"
-        return None if was.status == now.status else "fixed"
-    return None if words_of(was) == words_of(now) else "wording-changed"
+def degree(was: Outcome | None, now: Outcome | None, is_edited: bool) -> Degree:
+    """Return in what two outcomes differ."""
+    if is_edited:
+        return "revision"
+    if was is None or now is None:
+        return "nothing"
+    if fingerprint(was) != fingerprint(now):
+        return "failure"
+    return "nothing" if wording_of(was) == wording_of(now) else "wording"
 
 
 def notes_of(difference: Difference) -> list[str]:
@@ -187,30 +219,30 @@ def record_of(difference: Difference) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "gates": difference.gates,
-        "old": side(difference.old),
-        "new": side(difference.new),
+        "old": report_record(difference.old),
+        "new": report_record(difference.new),
         "notes": notes_of(difference),
         "counts": {**{kind: counts.get(kind, 0) for kind in KINDS}, "unchanged": difference.unchanged},
         "changes": [
             {
                 "kind": change.kind, "gates": change.gates, "case": change.case.id, "target": change.target,
                 "file": change.case.file, "line": change.case.line, "rules": list(change.case.rules),
-                "old": told(change.old), "new": told(change.new),
+                "old": outcome_record(change.old), "new": outcome_record(change.new),
             }
             for change in difference.changes
         ],
     }  # fmt: skip
 
 
-def side(report: Report) -> dict[str, Any]:
+def report_record(report: Report) -> dict[str, Any]:
     build = {name: getattr(report.build, name) for name in ("torch", "git", "python", "system")}
     counts = {target: dict(sorted(counts.items())) for target, counts in report.counts().items()}
     suite = msgspec.to_builtins(report.header.suite)
     return {"build": build, "suite": suite, "complete": report.footer is not None, "counts": counts}
 
 
-def told(outcome: Outcome | None) -> dict[str, Any] | None:
+def outcome_record(outcome: Outcome | None) -> dict[str, Any] | None:
     """Return what there is to say of an outcome besides whose it is and how long it took."""
     if outcome is None:
         return None
-    return {name: value for name, value in outcome.record().items() if name not in ("case", "target", "seconds")}
+    return {name: value for name, value in outcome.record().items() if name not in ("case", "target", "seconds", "run")}

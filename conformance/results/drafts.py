@@ -15,8 +15,9 @@ import yaml
 from packaging.version import Version
 
 from conformance.language.versions import version_of
-from conformance.model.outcome import RED, Outcome
+from conformance.model.outcome import Outcome
 from conformance.model.report import Report
+from conformance.model.status import BROKEN
 from conformance.results.fingerprint import Fingerprint, fingerprint
 
 REVIEW = timedelta(days=182)
@@ -73,7 +74,7 @@ def drafts_of(reports: Iterable[Report]) -> list[Draft]:
 
 
 def is_failure(outcome: Outcome) -> bool:
-    return outcome.status == "known" or (outcome.status in RED and outcome.status != "fixed")
+    return outcome.status == "known" or outcome.status in BROKEN
 
 
 def by_device(table: Mapping[str, History]) -> list[tuple[tuple[str, ...], History]]:

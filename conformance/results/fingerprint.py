@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
-from conformance.model.outcome import Outcome, Status
+from conformance.model.outcome import Outcome
+from conformance.model.status import Status
 
-ERROR = re.compile(r"[A-Za-z_][\w.]*(?=:)")
-END = re.compile(r"SIG[A-Z0-9]+|(?:signal|status) \d+")
-RAISED = ("", "raises", "warns")  # the paths at which an error or a warning was observed
 STEP = "the step"  # the path of a failure of a step as a whole
 
 
@@ -33,13 +29,11 @@ class Fingerprint(msgspec.Struct, frozen=True, order=True):
 
 def fingerprint(outcome: Outcome) -> Fingerprint:
     """Return the fingerprint of a failure: of a known issue, as it would have if nobody knew of it."""
-    kind: list[str] = []
-    for failure in outcome.failures:
-        place = failure.path or STEP
-        error = None
-        if failure.path in RAISED or failure.expected in ("no error", "a value"):
-            error = ERROR.match(failure.observed)
-        kind.append(f"{place}: {error[0]}" if error else place)
+    kind = [
+        f"{failure.path or STEP}: {failure.exception}" if failure.exception else failure.path or STEP
+        for failure in outcome.failures
+    ]
     status = outcome.issue.status if outcome.issue is not None else outcome.status
-    ended = END.search(outcome.reason) if status == "crash" else None
-    return Fingerprint(status, outcome.step, (*kind, *([ended[0]] if ended else [])))
+    if outcome.signal or outcome.exit_status is not None:
+        kind.append(outcome.signal or f"status {outcome.exit_status}")
+    return Fingerprint(status, outcome.step, tuple(kind))

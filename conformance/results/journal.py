@@ -1,12 +1,17 @@
 """The report of a run while it lasts: on disk as soon as anything is known.
 
-It stands in `<build>.partial.json`, and is a whole JSON document after each outcome: what is appended overwrites the
-closing brackets and brings its own. A finished run writes `<build>.json` in one go, with the footer.
+It stands in `<build>.<process>.partial.json`, and is a whole JSON document after each outcome: what is appended
+overwrites the closing brackets and brings its own. A run that ends writes `<build>.json` in one go: its outcomes, and
+those of earlier runs that it did not come to. What a run that was killed has left is taken up by the next one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+import glob
+import os
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +19,10 @@ import msgspec
 
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
-from conformance.model.report import Pair, Report, footer_of, now
-from conformance.results.store import encoded, text_of, write_whole
+from conformance.model.report import CaseRecord, Pair, Report, footer_of, now
+from conformance.results.merge import MergeError
+from conformance.results.store import ReportError, encoded, load_report, text_of, write_whole
+from conformance.results.update import NOT_REACHED, updated
 
 END = b"\n]\n}\n"
 
@@ -24,20 +31,39 @@ class Journal:
     """Keeps the report of one run below `directory`; it begins as a report without outcomes."""
 
     def __init__(self, directory: Path, report: Report) -> None:
-        self.path = directory / f"{report.build.slug}.json"
-        self.partial = directory / f"{report.build.slug}.partial.json"
+        slug = report.build.slug
+        self.path = directory / f"{slug}.json"
+        self.partial = directory / f"{slug}.{os.getpid()}.partial.json"
+        self.aside = directory / f"{slug}.partial.json"  # where a part goes that does not fit the report of its build
         self.report = report
         self.outcomes: dict[Pair, Outcome] = {}
+        self.written = self.path
+        self.note = ""
         self.file: Any = None
         self.end = 0
 
     def begin(self) -> None:
-        """Write what is known before the first outcome."""
+        """Write what is known before the first outcome, and take up what killed runs have left."""
         head = text_of(self.report).encode().removesuffix(b"[]\n}\n") + b"["
         self.partial.parent.mkdir(parents=True, exist_ok=True)
+        self.take_up()
         self.file = self.partial.open("wb", buffering=0)
+        with suppress(OSError):  # where files can't be locked, nobody can tell whether a run still goes on
+            fcntl.flock(self.file, fcntl.LOCK_EX)
         self.file.write(head + END)
         self.end = len(head)
+
+    def take_up(self) -> None:
+        """Put what killed runs of this build have left into its report; a run that goes on holds a lock."""
+        pattern = f"{glob.escape(str(self.path.with_suffix('')))}.*.partial.json"
+        for path in sorted(map(Path, glob.glob(pattern))):  # noqa: PTH207 - pathlib's own takes no escaped pattern before 3.13
+            with suppress(OSError, ReportError), path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found = load_report(path)
+                if found.outcomes:
+                    left = set(found.pairs) - {(outcome.case, outcome.target) for outcome in found.outcomes}
+                    self.put(found, left, lambda _: False)
+                path.unlink()
 
     def add(self, outcome: Outcome) -> None:
         """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end."""
@@ -49,17 +75,42 @@ class Journal:
         self.end += len(line)
 
     def finish(
-        self, why_not_run: Mapping[Pair, str], default: str, exit_status: int, graphs: Mapping[str, Graph]
+        self,
+        why_not_run: Mapping[Pair, str],
+        exit_status: int,
+        graphs: Mapping[str, Graph],
+        is_gone: Callable[[CaseRecord], bool] = lambda _: False,
     ) -> Report:
-        """Write the finished report and return it; what was planned and has no outcome was not run."""
-        for case, target in self.report.pairs:
-            if (case, target) not in self.outcomes:
-                reason = why_not_run.get((case, target), default)
-                self.outcomes[case, target] = Outcome(case=case, target=target, status="not-run", reason=reason)
-        ordered = tuple(self.outcomes[pair] for pair in self.report.pairs)
+        """Write the report of the build and return it; what was planned and has no outcome was not run."""
+        left = {pair: why_not_run.get(pair, NOT_REACHED) for pair in self.report.pairs if pair not in self.outcomes}
+        ordered = tuple(
+            self.outcomes.get(pair)
+            or Outcome(case=pair[0], target=pair[1], status="not-run", reason=left[pair])
+            for pair in self.report.pairs
+        )  # fmt: skip
         footer = footer_of(ordered, exit_status, now())
-        report = msgspec.structs.replace(self.report, outcomes=ordered, graphs=dict(graphs), footer=footer)
-        write_whole(self.path, text_of(report))
+        own = msgspec.structs.replace(self.report, outcomes=ordered, graphs=dict(graphs), footer=footer)
+        report = self.put(own, left, is_gone)
         self.file.close()
         self.partial.unlink(missing_ok=True)
+        return report
+
+    def put(self, own: Report, left: Collection[Pair], is_gone: Callable[[CaseRecord], bool]) -> Report:
+        """Write what a run found into the report of its build; `left` are the pairs that it did not come to.
+
+        Where that can't be done the report is replaced by a run that left nothing out, and stays where one did.
+        """
+        report, path = own, self.path
+        if path.exists():
+            ran: set[Pair] = set()
+            try:
+                earlier = load_report(path)
+                ran = {(each.case, each.target) for each in earlier.outcomes if each.status != "not-run"}
+                report = updated(earlier, own, left, is_gone)
+            except (ReportError, MergeError) as error:
+                if left or not ran <= set(own.pairs):
+                    path = self.aside
+                    self.note = f"{self.path.name} stays as it was, and this part beside it: {error}"
+        self.written = path
+        write_whole(path, text_of(report))
         return report

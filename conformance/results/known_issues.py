@@ -21,7 +21,8 @@ from conformance.language.files import ISSUES_FILE
 from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import Node, read_document, read_text
 from conformance.model.build import Build, Target
-from conformance.model.outcome import RED, Issue, Outcome, Status
+from conformance.model.outcome import Issue, Outcome
+from conformance.model.status import BROKEN, Status
 from conformance.results.fingerprint import Fingerprint, fingerprint
 
 SHIPPED = "shipped"  # what an include calls the list that comes with the suite
@@ -111,7 +112,7 @@ class KnownIssues:
     def judge(self, case: str, target: Target, build: Build, outcome: Outcome) -> Outcome:
         """Return an outcome as it counts: known, fixed, or as it is."""
         entries = self.about(case, target, build)
-        if entries and outcome.status in RED:
+        if entries and outcome.status in BROKEN:
             found = fingerprint(outcome)
             for entry in entries:
                 if entry.describes(found):

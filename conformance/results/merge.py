@@ -17,8 +17,18 @@ from conformance.language.errors import shown
 from conformance.model.build import OF_HOST, Build, Device
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
-from conformance.model.report import FORMAT, Footer, Header, Pair, PlanEntry, Report, Run, footer_of, set_digest
-from conformance.model.shard import Shard, shard_of
+from conformance.model.report import (
+    FORMAT,
+    Footer,
+    Header,
+    Pair,
+    PartialRun,
+    PlanEntry,
+    Report,
+    Run,
+    footer_of,
+    set_digest,
+)
 
 Shards = Sequence[tuple[str, Report]]  # each with what messages call it
 Item = TypeVar("Item", bound=Hashable)
@@ -81,7 +91,14 @@ def header_of(reports: Sequence[Report], devices: tuple[Device, ...], digest: st
         suite=msgspec.structs.replace(first.suite, cases=digest),
         run=Run(started=started, arguments=without(first.run.arguments, DIVIDES)),
         build=msgspec.structs.replace(first.build, devices=devices),
+        partial_runs=tuple(partial_runs_of(reports)),
     )
+
+
+def partial_runs_of(reports: Iterable[Report]) -> dict[PartialRun, int]:
+    """Return the partial runs of all reports, and their numbers."""
+    runs = dict.fromkeys(run for report in reports for run in report.header.partial_runs)
+    return {run: number for number, run in enumerate(runs, start=1)}
 
 
 def merged_footer(reports: Sequence[Report], outcomes: Iterable[Outcome]) -> Footer | None:
@@ -165,10 +182,13 @@ def devices_of(shards: Shards) -> tuple[Device, ...]:
 def outcomes_of(shards: Shards) -> dict[Pair, Outcome]:
     """Return the outcome of each pair that some shard was there for, of those that are not not-run if there is one."""
     found: dict[Pair, tuple[str, Outcome]] = {}
+    numbers = partial_runs_of(report for _, report in shards)
     for name, report in shards:
-        for outcome in report.outcomes:
-            if part_elsewhere(outcome):
+        for own in report.outcomes:
+            if report.is_left_to_others(own):
                 continue
+            run = numbers[report.header.partial_runs[own.run - 1]] if own.run else 0
+            outcome = own if run == own.run else msgspec.structs.replace(own, run=run)
             pair = outcome.case, outcome.target
             first, before = found.setdefault(pair, (name, outcome))
             if before.status == "not-run":
@@ -187,11 +207,6 @@ def check_agreement(place: str, first: str, before: Outcome, outcome: Outcome) -
             if fact == "failures":
                 one, other = before.summary, outcome.summary
             raise MergeError(f"{place}: {fact}: expected {shown(one)} as in {first}, got {shown(other)}")
-
-
-def part_elsewhere(outcome: Outcome) -> Shard | None:
-    """Return which shard left an outcome to others; None where it is the report's own."""
-    return shard_of(outcome.reason) if outcome.status == "not-run" else None
 
 
 def graphs_of(reports: Sequence[Report], row: Rank, column: Rank) -> dict[str, Graph]:
@@ -232,9 +247,9 @@ def notes_of(shards: Shards, report: Report) -> list[str]:
     notes = [f"{name} is incomplete: its run did not finish" for name, shard in shards if shard.footer is None]
     missing = len(report.plan) - len(report.outcomes)
     if missing:
-        parts = {part_elsewhere(outcome) for _, shard in shards for outcome in shard.outcomes} - {None}
-        named = [f"{part.number} of {part.count}" for part in parts if part is not None]
-        given = f"; given are the shards {', '.join(sorted(named))}" if named else ""
+        parts = {run.run.shard for _, shard in shards for run in shard.runs if run.run.shard is not None}
+        named = [f"{part.number} of {part.count}" for part in sorted(parts, key=msgspec.structs.astuple)]
+        given = f"; given are the shards {', '.join(named)}" if named else ""
         notes.append(f"the report is incomplete: {missing} of {len(report.plan)} planned have no outcome{given}")
     name, first = shards[0]
     usual = without(first.header.run.arguments, DIVIDES, *PLACES)

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,28 @@ import msgspec
 
 from conformance.model.report import FORMAT, Pair, Report
 from conformance.results.compact import Compact, CompactError, report_of
+from conformance.results.format_1 import with_facts
 
 
 def text_of(report: Report | Compact) -> str:
     """Return a report as its file holds it."""
-    parts = msgspec.structs.asdict(report)
-    for name in ("graphs", "missing", "footer"):
-        if name in parts and not parts[name]:
-            del parts[name]
-    return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in parts.items()) + "\n}\n"
+    return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in fields_of(report).items()) + "\n}\n"
+
+
+def fields_of(record: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a record by name, without those that are empty and need not be there."""
+    values = msgspec.structs.asdict(record)
+    return {
+        field.name: values[field.name]
+        for field in msgspec.structs.fields(record)
+        if field.required or values[field.name]
+    }
 
 
 def dump(value: Any) -> str:
     """Return JSON with one line for each entry of a list or mapping, so that reports can be compared by line."""
     if isinstance(value, msgspec.Struct):
-        value = msgspec.structs.asdict(value)
+        value = fields_of(value)
     if isinstance(value, dict) and value:
         return "{\n" + ",\n".join(f"{encoded(key)}: {encoded(item)}" for key, item in value.items()) + "\n}"
     if isinstance(value, (list, tuple)) and value:
@@ -73,8 +80,10 @@ def load_report(path: Path) -> Report:
         raise ReportError(f"{path}: can't be read as a report: {error}; is it cut off?") from None
     if not isinstance(content, dict) or "format" not in content:
         raise ReportError(f"{path}: not a report: no format number")
-    if type(content["format"]) is not int or content["format"] != FORMAT:
-        raise ReportError(f"{path}: format {content['format']!r}, expected {FORMAT}")
+    number = content["format"]
+    if type(number) is not int or number not in (1, FORMAT):
+        raise ReportError(f"{path}: format {number!r}, expected {FORMAT}, or 1, which came before it")
+    content["format"] = FORMAT
     is_compact = "compact" in content
     try:
         report = report_of(msgspec.convert(content, Compact)) if is_compact else msgspec.convert(content, Report)
@@ -86,27 +95,14 @@ def load_report(path: Path) -> Report:
         raise ReportError(f"{path}: {error}") from None
     except UnicodeEncodeError as error:  # half of a pair, where something else than any text belongs
         raise ReportError(f"{path}: the report: {error.object!r} where it doesn't belong") from None
-    problem = problem_of_absence(content) or problem_within(report)
+    problem = problem_within(report)
     if problem:
         raise ReportError(f"{path}: {problem}")
-    return report
+    return with_facts(report) if number == 1 else report
 
 
 def refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number in JSON")
-
-
-def problem_of_absence(content: Mapping[str, Any]) -> str:
-    """Say in words where a report gives nothing for what it should leave out, which a record can't tell; else ""."""
-    if "footer" in content and content["footer"] is None:
-        return "footer: Expected `object`, got `null`"
-    for index, outcome in enumerate(content["outcomes"]):
-        for name in ("step", "line"):
-            if name in outcome and outcome[name] is None:
-                return f"outcomes[{index}].{name}: Expected `int`, got `null`"
-        if outcome.get("failures", True) == []:
-            return f"outcomes[{index}].failures: Expected `array` of length >= 1"
-    return ""
 
 
 def problem_within(report: Report) -> str:
@@ -121,17 +117,19 @@ def problem_within(report: Report) -> str:
         seen: set[str | Pair] = set()
         for index, entry in enumerate(listed):
             if entry in seen:
-                return f"{what}[{index}]: {shown(entry)} stands twice"
+                return f"{what}[{index}]: {name_of(entry)} stands twice"
             seen.add(entry)
     for index, (case, _) in enumerate(pairs):
         if case not in known:
             return f"plan[{index}]: no case {case!r} among the cases"
     for index, pair in enumerate(done):
         if pair not in planned:
-            return f"outcomes[{index}]: {shown(pair)} is not in the plan"
+            return f"outcomes[{index}]: {name_of(pair)} is not in the plan"
     for index, outcome in enumerate(report.outcomes):
         if math.isinf(outcome.seconds):
             return f"outcomes[{index}].seconds: expected a number, got infinity"
+        if outcome.run > len(report.header.partial_runs):
+            return f"outcomes[{index}].run: no run {outcome.run} among the partial runs"
     for index, record in enumerate(report.cases):
         for rule in record.rules:
             if rule not in report.rules:
@@ -139,5 +137,5 @@ def problem_within(report: Report) -> str:
     return ""
 
 
-def shown(entry: str | Pair) -> str:
+def name_of(entry: str | Pair) -> str:
     return entry if isinstance(entry, str) else f"{entry[0]}[{entry[1]}]"

@@ -16,13 +16,19 @@ TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
 CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # what pybind11 adds to the message of an error
 
 
-def failure(line: int, path: str, expected: str, observed: str) -> Dict[str, Any]:
+def failure(line: int, path: str, expected: str, observed: str, exception: str = "") -> Dict[str, Any]:
+    """Return a failure; `exception` is the type of what was raised or warned instead, if anything was."""
     return {
         "line": line,
         "path": path,
         "expected": expected[:MESSAGE],
         "observed": everywhere_alike(observed)[:MESSAGE],
+        **({"exception": exception} if exception else {}),
     }
+
+
+def name_of(error: Optional[BaseException]) -> str:
+    return "" if error is None else type(error).__name__
 
 
 def everywhere_alike(text: str) -> str:
@@ -37,7 +43,9 @@ def failures_of_error(expected: Dict[str, Any], raised: Optional[BaseException])
         observed = "nothing was raised"
     else:
         observed = None if matches(type(raised), str(raised), expected) else plain(raised)
-    return [] if observed is None else [failure(expected["line"], "raises", in_words(expected), observed)]
+    if observed is None:
+        return []
+    return [failure(expected["line"], "raises", in_words(expected), observed, name_of(raised))]
 
 
 def failures_of_warnings(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> List[Dict[str, Any]]:
@@ -48,17 +56,24 @@ def failures_of_warnings(expected: Dict[str, Any], given: List[warnings.WarningM
     if fine:
         return []
     observed = "; ".join(f"{warning.category.__name__}: {one_line(str(warning.message))}" for warning in given)
-    return [failure(expected["line"], "warns", in_words(expected), observed or "no warning")]
+    exception = given[0].category.__name__ if given else ""
+    return [failure(expected["line"], "warns", in_words(expected), observed or "no warning", exception)]
 
 
 def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:
     """Whether an error or warning is of the expected class, or one derived from it, and says all that it must."""
     named = any(cls.__name__ == expected["type"] for cls in kind.__mro__)
     text = one_line(message)
-    return named and all(one_line(part) in text for part in expected["match"])
+    return named and all(says(text, part) for part in expected["match"])
+
+
+def says(text: str, part: Any) -> bool:
+    """Whether a message in one line has what is expected in it: text, or a match of {"regex": pattern}."""
+    return bool(re.search(part["regex"], text)) if isinstance(part, dict) else one_line(part) in text
 
 
 def in_words(expected: Dict[str, Any]) -> str:
     if expected["type"] is None:
         return "nothing"
-    return f"{expected['type']}: … " + " … ".join(map(one_line, expected["match"])) + " …"
+    parts = [f"/{part['regex']}/" if isinstance(part, dict) else one_line(part) for part in expected["match"]]
+    return f"{expected['type']}: … " + " … ".join(parts) + " …"

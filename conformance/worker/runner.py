@@ -11,7 +11,7 @@ import torch
 
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
-from conformance.worker.failures import failure, failures_of_error, failures_of_warnings
+from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, name_of
 from conformance.worker.isolation import GlobalState
 from conformance.worker.lacking import why_lacking
 from conformance.worker.namespace import offer
@@ -182,13 +182,14 @@ class CaseRun:
                 ending = self.own_defect(error) or self.lacking(error)
                 if ending is not None:
                     return ending
-                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error)))
+                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error), name_of(error)))
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
             for name, expected, line in entry["checks"]:
                 if name in tolerance:
                     continue
                 self.line = line
+                exception = ""
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
                 try:
                     difference = difference_of(subject, name, expected, self, tolerance)
@@ -197,9 +198,10 @@ class CaseRun:
                     if ending is not None:
                         return ending
                     difference = ("no error", plain(error))
+                    exception = name_of(error)
                     error.__traceback__ = None
                 if difference is not None:
-                    failures.append(failure(line, path, *difference))
+                    failures.append(failure(line, path, *difference, exception))
         if not failures:
             return None
         self.line = failures[0]["line"]
@@ -221,7 +223,7 @@ class CaseRun:
             self.line = lines[0][0]
         return {
             "status": "error",
-            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}")],
+            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}", name_of(error))],
             "traceback": lines,
         }
 

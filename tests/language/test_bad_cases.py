@@ -1,26 +1,35 @@
-"""Holds every file in `bad_cases` against the exact text of the error that it must lead to.
-
-Each `x.yaml` makes one mistake, or several, and `x.txt` beside it holds what a person who made it is told.
-"""
+"""Holds every snippet of `bad_cases` against the exact text of the error that it must lead to."""
 
 from __future__ import annotations
 
+import difflib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from loops import each
 
 from conformance.language import yaml as document
-from conformance.language.errors import CaseFileError
-from conformance.language.reader import parse_cases
-from conformance.language.yaml import read_text
-from conformance.model.rule import Rule
+from language.snippets import AREAS, FRAME, MISTAKES, SECTION, error_of, mistakes_of, text_of
 
-DIRECTORY = Path(__file__).parent / "bad_cases"
-FILES = sorted(DIRECTORY.glob("*.yaml"))
-RULE = Rule(id="a.b", text="A rule.", topic="Rules", level="documented", link="https://example.org", since="1.13")
+# What can't stand in a text file for people, or would fill it.
+PLAIN = FRAME.format(steps="")
+UNPRINTABLE = {
+    "bell-character": (PLAIN.replace("A reason", "A \a reason").encode(),
+        "5:12: can't be read as YAML: the character U+0007 can't stand in it"),
+    "nul-byte": (PLAIN.replace("A reason", "A \0 reason").encode(),
+        "5:12: can't be read as YAML: the character U+0000 can't stand in it"),
+    "not-utf-8": (PLAIN.replace("A reason", "Grüße").encode("latin-1"), "5:12: expected UTF-8 text, got the byte 0xfc"),
+    "utf-16": (PLAIN.encode("utf-16"), "1:1: expected UTF-8 text, got the byte 0xff"),
+    "huge-integer": (FRAME.format(steps=f"      - expect: {{a: {{version: {'9' * 5000}}}}}\n").encode(),
+        "9:31: a number of 5000 digits is too long"),
+    "too-long-a-step": (FRAME.format(steps=f"      - b = {'+' * 12_000}a\n").encode(),
+        "9:9: expected at most 10000 characters, got 12005"),
+}  # fmt: skip
+CONTENTS = {mistake.file: mistake.content for mistake in MISTAKES}
+CONTENTS |= {f"{name}.yaml": content for name, (content, _) in UNPRINTABLE.items()}
 
 MALICE = """\
 topic: Malice
@@ -68,10 +77,10 @@ TAGGED = (
 
 LISTENER = """\
 import sys
-from language.test_bad_cases import FILES, MALICE, error_of
+from language.test_bad_cases import CONTENTS, MALICE, error_of
 
-contents = [(path.read_bytes(), path.name) for path in FILES] + [(MALICE.encode(), "malice.yaml")]
-for content, name in contents:
+contents = {**CONTENTS, "malice.yaml": MALICE.encode()}
+for name, content in contents.items():
     error_of(content, name)
 heard = set()
 listening = True
@@ -85,47 +94,61 @@ def listen(event, arguments):
 
 
 sys.addaudithook(listen)
-for content, name in contents:
+for name, content in contents.items():
     error_of(content, name)
 listening = False
 print(*sorted(heard))
 """
 
 
-def error_of(content: bytes, name: str) -> str:
-    try:
-        parse_cases(read_text(content, name), name, {RULE.id: RULE})
-    except CaseFileError as error:
-        return str(error)
-    return ""
+@pytest.mark.parametrize("area", AREAS, ids=[area.stem for area in AREAS])
+def test_a_mistake_is_told_in_these_words(area: Path, request: pytest.FixtureRequest) -> None:
+    told = {mistake.name: mistake.told() for mistake in mistakes_of(area)}
+    if document.Loader is yaml.SafeLoader:  # the recorded words of libyaml, which this PyYAML was built without
+        told |= {m.name: m.words for m in mistakes_of(area) if "can't be read as YAML" in m.words}
+    new, old = text_of(area, told), area.read_text(encoding="utf-8")
+    if request.config.getoption("update_snippets"):
+        area.write_text(new, encoding="utf-8")
+        return
+    difference = difflib.unified_diff(old.splitlines(), new.splitlines(), str(area), "what is told now", "", "", 12, "")
+    assert old == new, "\n".join(difference)
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_a_bad_case_file_is_refused_in_these_words(path: Path) -> None:
-    expected = path.with_suffix(".txt").read_text(encoding="utf-8")
-    if "can't be read as YAML" in expected and document.Loader is yaml.SafeLoader:
+@each("name", UNPRINTABLE)
+def test_a_mistake_that_can_not_be_printed_is_told_in_these_words(name: str) -> None:
+    content, words = UNPRINTABLE[name]
+    if "can't be read as YAML" in words and document.Loader is yaml.SafeLoader:
         pytest.skip("the recorded words are libyaml's, which this PyYAML was built without")
-    assert error_of(path.read_bytes(), path.name) + "\n" == expected
+    assert error_of(content, f"{name}.yaml") == f"{name}.yaml:{words}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_each_line_of_an_error_begins_with_a_place_inside_the_file(path: Path) -> None:
-    lines = path.read_bytes().split(b"\n")
-    for problem in path.with_suffix(".txt").read_text(encoding="utf-8").splitlines():
-        name, line, column, message = problem.split(":", 3)
-        assert name == path.name
+@each("name", CONTENTS)
+def test_each_line_of_an_error_begins_with_a_place_inside_the_file(name: str) -> None:
+    lines = CONTENTS[name].split(b"\n")
+    problems = error_of(CONTENTS[name], name).splitlines()
+    assert problems
+    for problem in problems:
+        file, line, column, message = problem.split(":", 3)
+        assert file == name
         assert 1 <= int(line) <= len(lines)
         assert 1 <= int(column) <= len(lines[int(line) - 1]) + 1
         assert message.startswith(" ")
         assert message.strip()
 
 
-def test_there_are_at_least_fifty_mistakes() -> None:
-    assert len(FILES) >= 50
+def test_every_mistake_is_read_and_no_two_have_one_name() -> None:
+    assert len(CONTENTS) == len(MISTAKES) + len(UNPRINTABLE) >= 190
+    for area in AREAS:
+        text = area.read_text(encoding="utf-8")
+        assert text.count("\n## ") == text.count("\n```text\n") == len(SECTION.findall(text)), area
 
 
-def test_each_mistake_has_its_words_and_no_words_are_left_over() -> None:
-    assert {path.stem for path in DIRECTORY.glob("*.txt")} == {path.stem for path in FILES}
+def test_an_update_writes_what_is_told_and_nothing_else(tmp_path: Path) -> None:
+    text = AREAS[0].read_text(encoding="utf-8")
+    area = tmp_path / AREAS[0].name
+    area.write_text(text.replace("expected", "wanted"), encoding="utf-8")
+    assert area.read_text(encoding="utf-8") != text
+    assert text_of(area, {mistake.name: mistake.told() for mistake in mistakes_of(area)}) == text
 
 
 def test_no_trick_makes_reading_a_case_do_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +157,8 @@ def test_no_trick_makes_reading_a_case_do_something(tmp_path: Path, monkeypatch:
     for tagged in TAGGED:
         text = MALICE.replace("Case files are data", tagged)
         assert "is not part of the case language" in error_of(text.encode(), "tagged.yaml")
-    for path in FILES:
-        assert error_of(path.read_bytes(), path.name)
+    for name, content in CONTENTS.items():
+        assert error_of(content, name)
     assert list(tmp_path.iterdir()) == []
     assert "antigravity" not in sys.modules
 
@@ -152,7 +175,7 @@ def test_every_step_of_the_malicious_case_is_refused_by_itself() -> None:
 def test_reading_case_files_opens_runs_and_imports_nothing(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-c", LISTENER], cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={"PYTHONPATH": f"{DIRECTORY.parent}:{DIRECTORY.parent.parent}"},
+        env={"PYTHONPATH": str(Path(__file__).parent.parent)},
     )  # fmt: skip
     assert answer.stderr == ""
     assert answer.stdout == "\n"

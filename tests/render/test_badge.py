@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, failed, outcome, report
 
-from conformance.model.outcome import RED
 from conformance.model.report import Report
+from conformance.model.status import RED
 from conformance.render.badge import badge_of
 from conformance.render.visible import visible
 
 GOOD, SKIPPED, LACKS = outcome("pass"), outcome("not-run"), outcome("unsupported")
 
 
-@pytest.mark.parametrize(
-    ("made", "message", "color"),
+@each(
+    "made, message, color",
     [
         (report({("a", CPU): GOOD, ("b", CPU): GOOD}), "2 pass", "brightgreen"),
         (report({("a", CPU): GOOD, ("b", CPU): failed()}), "1 fail, 1 pass", "red"),

@@ -6,13 +6,15 @@ import json
 from collections import Counter
 
 import msgspec
-import pytest
 from hypothesis import given
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, build, case, failed, outcome, report
 
-from conformance.model.outcome import RED, Outcome
+from conformance.model.outcome import Failure, Outcome
 from conformance.model.report import Report
+from conformance.model.status import RED, TABLE
 from conformance.results.diff import (
+    DECISIONS,
     GATES,
     KINDS,
     MEANINGS,
@@ -23,13 +25,20 @@ from conformance.results.diff import (
     why_incomparable,
 )
 
+
+def raised(exception: str, text: str) -> Outcome:
+    failure = Failure(line=11, path="", expected="no error", observed=f"{exception}: {text}", exception=exception)
+    return outcome("error", step=2, line=12, failures=(failure,))
+
+
 GOOD = outcome("pass")
+RAISED = raised("RuntimeError", "some text")
 LACKS = outcome("unsupported", reason="no such dtype")
 IDLE = outcome("not-run", reason="device cuda is absent")
 KNOWN = failed(status="known", reason="issue 1")
 NO_LONGER = outcome("fixed", reason="issue 1")
-RAISED = failed("", "no error", "RuntimeError: some text", status="error")
-CRASHED = outcome("crash", reason="the worker was ended by SIGSEGV", stderr="at 0x1234")
+CRASHED = outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV", stderr="at 0x1234")
+DEFECT = outcome("internal-error", reason="the suite raised KeyError")
 PAIR = ("a", CPU)
 
 
@@ -41,8 +50,8 @@ def between(old: Outcome, new: Outcome) -> Difference:
     return compare(report({PAIR: old}), report({PAIR: new}))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "kind"),
+@each(
+    "old, new, kind",
     [
         (GOOD, failed(), "regressed"),
         (GOOD, RAISED, "regressed"),
@@ -55,16 +64,16 @@ def between(old: Outcome, new: Outcome) -> Difference:
         (failed(), RAISED, "changed-failure"),
         (failed(), failed(step=3), "changed-failure"),
         (failed(), failed(path="a.is_leaf"), "changed-failure"),
-        (RAISED, failed("", "no error", "TypeError: some text", status="error"), "changed-failure"),
-        (CRASHED, outcome("crash", reason="the worker was ended by SIGABRT"), "changed-failure"),
-        (CRASHED, outcome("crash", reason="the worker exited with status 3"), "changed-failure"),
+        (RAISED, raised("TypeError", "some text"), "changed-failure"),
+        (CRASHED, outcome("crash", reason="the worker was ended by SIGABRT", signal="SIGABRT"), "changed-failure"),
+        (CRASHED, outcome("crash", reason="the worker exited with status 3", exit_status=3), "changed-failure"),
         (GOOD, IDLE, "newly-not-run"),
         (GOOD, LACKS, "newly-not-run"),
         (failed(), IDLE, "newly-not-run"),
         (KNOWN, LACKS, "newly-not-run"),
-        (GOOD, KNOWN, "newly-known"),
-        (failed(), KNOWN, "newly-known"),
-        (IDLE, KNOWN, "newly-known"),
+        (GOOD, KNOWN, "expected-failure"),
+        (failed(), KNOWN, "expected-failure"),
+        (IDLE, KNOWN, "expected-failure"),
         (failed(), GOOD, "fixed"),
         (CRASHED, GOOD, "fixed"),
         (KNOWN, GOOD, "fixed"),
@@ -74,25 +83,31 @@ def between(old: Outcome, new: Outcome) -> Difference:
         (IDLE, GOOD, "newly-run"),
         (LACKS, GOOD, "newly-run"),
         (failed(), failed(observed="3"), "wording-changed"),
-        (RAISED, failed("", "no error", "RuntimeError: another text", status="error"), "wording-changed"),
+        (RAISED, raised("RuntimeError", "another text"), "wording-changed"),
         (KNOWN, failed(status="known", reason="issue 2"), "wording-changed"),
         (IDLE, outcome("not-run", reason="deselected"), "wording-changed"),
         (LACKS, IDLE, "wording-changed"),
+        (GOOD, DEFECT, "suite-defect"),
+        (failed(), DEFECT, "suite-defect"),
+        (DEFECT, failed(), "suite-defect"),
+        (DEFECT, GOOD, "suite-defect"),
+        (DEFECT, IDLE, "suite-defect"),
+        (DEFECT, DEFECT, "suite-defect"),
     ],
 )
 def test_each_change_of_an_outcome_has_its_kind(old: Outcome, new: Outcome, kind: str) -> None:
     difference = between(old, new)
     assert kinds(difference) == [kind]
     assert difference.unchanged == 0
-    assert difference.gates == (kind in ("regressed", "changed-failure", "newly-not-run"))
+    assert difference.gates == (kind in ("regressed", "changed-failure", "newly-not-run", "suite-defect"))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@each(
+    "old, new",
     [
         (GOOD, outcome("pass", seconds=3.0)),
         (failed(), failed(line=99, stderr="other")),
-        (CRASHED, outcome("crash", reason=CRASHED.reason, stderr="at 0xffff", seconds=1.0)),
+        (CRASHED, outcome("crash", reason=CRASHED.reason, signal="SIGSEGV", stderr="at 0xffff", seconds=1.0)),
         (IDLE, IDLE),
         (KNOWN, KNOWN),
         (NO_LONGER, NO_LONGER),
@@ -116,9 +131,7 @@ def test_a_target_that_is_new_is_added() -> None:
     assert not difference.gates
 
 
-@pytest.mark.parametrize(
-    ("before", "kind"), [(GOOD, "newly-not-run"), (failed(), "newly-not-run"), (IDLE, "removed"), (LACKS, "removed")]
-)
+@each("before, kind", [(GOOD, "newly-not-run"), (failed(), "newly-not-run"), (IDLE, "removed"), (LACKS, "removed")])
 def test_a_target_that_is_gone_gates_where_the_case_is_still_there(before: Outcome, kind: str) -> None:
     difference = compare(report({PAIR: GOOD, ("a", CUDA): before}), report({PAIR: GOOD}))
     assert kinds(difference) == [kind]
@@ -130,12 +143,18 @@ def edited(outcomes: dict[tuple[str, str], Outcome | None], finished: bool = Tru
     return report(outcomes, cases=[case("a", digest="another")], finished=finished)
 
 
-@pytest.mark.parametrize("new", [GOOD, failed(), LACKS, KNOWN])
+@each("new", [GOOD, failed(), LACKS, KNOWN])
 def test_an_edited_case_is_not_compared_but_may_not_hide_that_it_turned_red(new: Outcome) -> None:
     difference = compare(report({PAIR: GOOD}), edited({PAIR: new}))
     assert kinds(difference) == ["edited"]
     assert difference.gates == (new.status == "fail")
     assert not compare(report({PAIR: failed("another")}), edited({PAIR: new})).gates
+
+
+def test_where_the_suite_failed_neither_an_edit_nor_a_new_case_is_an_excuse() -> None:
+    assert kinds(compare(report({PAIR: GOOD}), edited({PAIR: DEFECT}))) == ["suite-defect"]
+    assert kinds(compare(report({}), report({PAIR: DEFECT}))) == ["suite-defect"]
+    assert kinds(compare(report({PAIR: GOOD, ("a", CUDA): DEFECT}), report({PAIR: GOOD}))) == ["suite-defect"]
 
 
 def test_an_edit_is_no_excuse_for_not_running_any_more() -> None:
@@ -181,12 +200,13 @@ def test_reports_without_a_common_case_tell_nothing() -> None:
 
 
 @given(any_report())
-def test_a_report_does_not_differ_from_itself(made: Report) -> None:
+def test_a_report_does_not_differ_from_itself_except_where_the_suite_failed(made: Report) -> None:
     whole = msgspec.structs.replace(made, outcomes=tuple(made.by_pair().values()))
     difference = compare(whole, whole)
-    assert difference.changes == ()
-    assert difference.unchanged == len(made.plan)
-    assert not difference.gates
+    defects = [each for each in whole.outcomes if each.status == "internal-error"]
+    assert kinds(difference) == ["suite-defect"] * len(defects)
+    assert difference.unchanged == len(made.plan) - len(defects)
+    assert difference.gates == bool(defects)
     assert why_incomparable(made, made) == ""
 
 
@@ -219,7 +239,7 @@ def test_nothing_that_turns_red_or_is_lost_goes_unnoticed(old: Report, new: Repo
 def test_the_record_is_json_with_a_number_and_counts_that_add_up(old: Report, new: Report) -> None:
     record = json.loads(json.dumps(record_of(compare(old, new))))
     assert list(record) == ["format", "gates", "old", "new", "notes", "counts", "changes"]
-    assert record["format"] == 1
+    assert record["format"] == 2
     assert list(record["counts"]) == [*KINDS, "unchanged"]
     kinds = Counter(change["kind"] for change in record["changes"])
     assert {kind: count for kind, count in record["counts"].items() if count and kind != "unchanged"} == kinds
@@ -248,6 +268,14 @@ def test_the_record_says_all_that_is_known_of_a_change() -> None:
 def test_every_kind_has_a_meaning_and_those_that_gate_come_first() -> None:
     assert tuple(MEANINGS) == KINDS
     assert KINDS[: len(GATES)] == GATES
+
+
+def test_the_table_decides_for_all_that_reports_can_say_and_uses_every_kind() -> None:
+    standings = {row.verdict for row in TABLE.values()} | {"off-target", "absent"}
+    assert set(DECISIONS) == standings
+    assert all(set(row) == standings for row in DECISIONS.values())
+    used = {kind for row in DECISIONS.values() for each in row.values() for kind in each.values()}
+    assert used == {*KINDS, None}
 
 
 def test_hostile_text_does_not_keep_reports_from_being_compared() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,8 +13,9 @@ from typing import Any
 from samples import CPU, CUDA, case, failed, outcome, report
 
 from conformance.model.graph import Graph
-from conformance.model.outcome import Outcome, Status
+from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report, footer_of
+from conformance.model.status import Status
 from conformance.results.journal import Journal
 from conformance.results.store import load_report, text_of
 
@@ -44,7 +46,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def test_what_is_known_before_the_first_outcome_is_on_disk(tmp_path: Path) -> None:
     with begun(tmp_path / "reports") as journal:
-        assert journal.partial == tmp_path / "reports" / f"{SLUG}.partial.json"
+        assert journal.partial == tmp_path / "reports" / f"{SLUG}.{os.getpid()}.partial.json"
         assert journal.partial.read_bytes().startswith(text_of(BEGIN).encode()[:-6])
         assert load_report(journal.partial) == BEGIN
         assert list(read(journal.partial)) == ["format", "header", "rules", "cases", "plan", "outcomes"]
@@ -54,7 +56,7 @@ def test_the_journal_of_a_run_without_cases_is_a_report_too(tmp_path: Path) -> N
     empty = report({}, finished=False)
     with begun(tmp_path, empty) as journal:
         assert load_report(journal.partial) == empty
-        assert journal.finish({}, "", 5, {}).footer is not None
+        assert journal.finish({}, 5, {}).footer is not None
 
 
 def test_the_file_is_whole_after_every_outcome_and_has_no_footer(tmp_path: Path) -> None:
@@ -87,7 +89,7 @@ def test_a_finished_report_has_a_footer_and_no_partial_file_beside_it(tmp_path: 
     with begun(tmp_path) as journal:
         journal.add(failed(case="b", target=CPU))
         journal.add(of(PLAN[0], "pass", seconds=0.25))
-        returned = journal.finish({PLAN[2]: "no device cuda"}, "aborted", 1, {})
+        returned = journal.finish({PLAN[2]: "no device cuda"}, 1, {})
     assert [entry.name for entry in tmp_path.iterdir()] == [f"{SLUG}.json"]
     content = load_report(journal.path)
     assert content == returned
@@ -101,16 +103,16 @@ def test_outcomes_stand_in_the_order_of_the_plan(tmp_path: Path) -> None:
     with begun(tmp_path) as journal:
         for pair in reversed(PLAN):
             journal.add(of(pair, "pass"))
-        content = journal.finish({}, "aborted", 0, {})
+        content = journal.finish({}, 0, {})
     assert [(known.case, known.target) for known in content.outcomes] == PLAN
 
 
 def test_what_was_planned_and_has_no_outcome_was_not_run_for_a_reason(tmp_path: Path) -> None:
     with begun(tmp_path) as journal:
         journal.add(of(PLAN[0], "pass"))
-        content = journal.finish({PLAN[2]: "no device cuda"}, "deselected", 0, {})
+        content = journal.finish({PLAN[2]: "no device cuda"}, 0, {})
     assert content.outcomes[1:] == (
-        of(PLAN[1], "not-run", reason="deselected"), of(PLAN[2], "not-run", reason="no device cuda"),
+        of(PLAN[1], "not-run", reason="the run ended before it"), of(PLAN[2], "not-run", reason="no device cuda"),
     )  # fmt: skip
 
 
@@ -118,14 +120,14 @@ def test_a_later_outcome_of_the_same_pair_replaces_the_earlier_at_the_end(tmp_pa
     with begun(tmp_path) as journal:
         journal.add(of(PLAN[0], "crash"))
         journal.add(of(PLAN[0], "pass"))
-        content = journal.finish({}, "aborted", 0, {})
+        content = journal.finish({}, 0, {})
     assert [known.status for known in content.outcomes] == ["pass", "not-run", "not-run"]
 
 
 def test_a_finished_report_replaces_the_one_of_the_run_before(tmp_path: Path) -> None:
     for status in (1, 0):
         with begun(tmp_path) as journal:
-            journal.finish({}, "aborted", status, {})
+            journal.finish({}, status, {})
     footer = load_report(journal.path).footer
     assert footer is not None
     assert footer.exit_status == 0
@@ -134,7 +136,7 @@ def test_a_finished_report_replaces_the_one_of_the_run_before(tmp_path: Path) ->
 
 def test_a_report_has_one_line_for_each_case_and_outcome(tmp_path: Path) -> None:
     with begun(tmp_path) as journal:
-        journal.finish({}, "aborted", 0, {})
+        journal.finish({}, 0, {})
     lines = journal.path.read_text(encoding="utf-8").splitlines()
     entries = [json.loads(line.rstrip(",")) for line in lines if line.startswith('{"')]
     assert sum("status" in entry for entry in entries) == len(PLAN)
@@ -144,5 +146,96 @@ def test_a_report_has_one_line_for_each_case_and_outcome(tmp_path: Path) -> None
 def test_graphs_stand_in_the_finished_report(tmp_path: Path) -> None:
     graph = Graph(target=CPU, tensors=(), nodes=())
     with begun(tmp_path, report({("a", CPU): None}, cases=[case("a")], finished=False)) as journal:
-        journal.finish({}, "aborted", 0, {"a": graph})
+        journal.finish({}, 0, {"a": graph})
     assert load_report(journal.path).graphs == {"a": graph}
+
+
+def whole_then(directory: Path, pair: Pair, *, status: int = 0, exit_status: int = 0) -> Report:
+    """Write the report of a whole run, then that of a run that came to one pair alone, and return what is on disk."""
+    for found in (PLAN, [pair]):
+        with begun(directory) as journal:
+            for each in found:
+                journal.add(of(each, "pass" if len(found) > 1 else "fail"))
+            deselected = {each: "deselected" for each in PLAN if each not in found} if not status else {}
+            journal.finish(deselected, exit_status, {})
+    return load_report(journal.path)
+
+
+def test_a_part_does_not_destroy_the_whole(tmp_path: Path) -> None:
+    content = whole_then(tmp_path, PLAN[1])
+    assert [known.status for known in content.outcomes] == ["pass", "fail", "pass"]
+    assert [known.run for known in content.outcomes] == [0, 1, 0]
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"{SLUG}.json"]
+
+
+def test_an_interrupted_run_does_not_destroy_the_whole(tmp_path: Path) -> None:
+    content = whole_then(tmp_path, PLAN[0], status=1, exit_status=2)
+    assert [known.status for known in content.outcomes] == ["fail", "pass", "pass"]
+    assert content.header.partial_runs[0].exit_status == 2
+
+
+def test_what_a_killed_run_has_left_is_taken_up_by_the_next(tmp_path: Path) -> None:
+    with begun(tmp_path) as whole:
+        for pair in PLAN:
+            whole.add(of(pair, "pass"))
+        whole.finish({}, 0, {})
+    with begun(tmp_path) as killed:
+        killed.add(of(PLAN[0], "crash"))
+    killed.partial.rename(tmp_path / f"{SLUG}.1.partial.json")
+    with begun(tmp_path) as journal:
+        assert not (tmp_path / f"{SLUG}.1.partial.json").exists()
+        assert [known.status for known in load_report(journal.path).outcomes] == ["crash", "pass", "pass"]
+        assert load_report(journal.path).header.partial_runs[0].finished is None
+
+
+def test_a_killed_first_run_is_an_unfinished_report(tmp_path: Path) -> None:
+    with begun(tmp_path) as killed:
+        killed.add(of(PLAN[0], "crash"))
+    with begun(tmp_path) as journal:
+        journal.add(of(PLAN[1], "pass"))
+        journal.add(of(PLAN[2], "pass"))
+        content = journal.finish({}, 0, {})
+    assert [known.status for known in content.outcomes] == ["crash", "pass", "pass"]
+    assert content.footer is not None
+
+
+def test_what_a_run_that_goes_on_has_written_is_left_alone(tmp_path: Path) -> None:
+    with begun(tmp_path) as first:
+        first.add(of(PLAN[0], "pass"))
+        running = first.partial.rename(tmp_path / f"{SLUG}.1.partial.json")
+        with begun(tmp_path) as second:
+            for pair in PLAN:
+                second.add(of(pair, "pass"))
+            second.finish({}, 0, {})
+        assert running.exists()
+        first.add(of(PLAN[1], "fail"))
+        assert len(load_report(running).outcomes) == 2
+        first.finish({}, 1, {})
+    assert [known.status for known in load_report(first.path).outcomes] == ["pass", "fail", "pass"]
+
+
+def test_a_part_stands_beside_a_report_that_it_does_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / f"{SLUG}.json"
+    other = report(dict.fromkeys(PLAN, outcome("pass")), config="another compiler\n")
+    for content in ("no report", text_of(other)):
+        path.write_text(content)
+        with begun(tmp_path) as journal:
+            journal.add(of(PLAN[0], "pass"))
+            journal.finish(dict.fromkeys(PLAN[1:], "deselected"), 0, {})
+        assert path.read_text() == content
+        assert journal.written == tmp_path / f"{SLUG}.partial.json"
+        assert [known.status for known in load_report(journal.written).outcomes] == ["pass", "not-run", "not-run"]
+        assert f"{SLUG}.json stays as it was" in journal.note
+
+
+def test_a_whole_run_replaces_what_it_does_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / f"{SLUG}.json"
+    other = report(dict.fromkeys(PLAN, outcome("pass")), config="another compiler\n")
+    for content in ("no report", text_of(other)):
+        path.write_text(content)
+        with begun(tmp_path) as journal:
+            for pair in PLAN:
+                journal.add(of(pair, "fail"))
+            journal.finish({}, 1, {})
+        assert [known.status for known in load_report(path).outcomes] == ["fail"] * 3
+        assert journal.note == ""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, case, failed, outcome, report
 
 from conformance.language.schema import load_schema
@@ -97,8 +98,8 @@ def test_what_has_no_outcome_was_not_run() -> None:
     assert made.targets == [CPU, CUDA]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
+@each(
+    "content, message",
     [
         (b"", "can't be read as a report: Expecting value: line 1 column 1 (char 0); is it cut off?"),
         (b"{", "can't be read as a report: "),
@@ -111,10 +112,11 @@ def test_what_has_no_outcome_was_not_run() -> None:
         (b"null", "not a report: no format number"),
         (b"{}", "not a report: no format number"),
         (b'"format"', "not a report: no format number"),
-        (b'{"format": 2}', "format 2, expected 1"),
-        (b'{"format": 1.0}', "format 1.0, expected 1"),
-        (b'{"format": true}', "format True, expected 1"),
-        (b'{"format": "1"}', "format '1', expected 1"),
+        (b'{"format": 3}', "format 3, expected 2, or 1, which came before it"),
+        (b'{"format": 0}', "format 0, expected 2"),
+        (b'{"format": 2.0}', "format 2.0, expected 2"),
+        (b'{"format": true}', "format True, expected 2"),
+        (b'{"format": "1"}', "format '1', expected 2"),
         (b'{"format": 1}', "the report: Object missing required field `header`"),
     ],
 )
@@ -135,8 +137,8 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(path: Path) -> None:
         assert "is it cut off?" in refusal(path, whole[:length])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         (lambda report: report.update(extra=1), "the report: Object contains unknown field `extra`"),
         (lambda report: report["header"].pop("build"), "header: Object missing required field `build`"),
@@ -168,9 +170,6 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(path: Path) -> None:
         (lambda report: report["footer"].update(counts={"pass": 0}), "footer.counts[...]: Expected `int` >= 1"),
         (lambda report: report["footer"].update(exit_status=1.5), "footer.exit_status: Expected `int`, got `float`"),
         (lambda report: report.update(footer=[]), "footer: Expected `object"),
-        (lambda report: report.update(footer=None), "footer: Expected `object`, got `null`"),
-        (lambda report: report["outcomes"][1].update(step=None), "outcomes[1].step: Expected `int`, got `null`"),
-        (lambda report: report["outcomes"][1].update(failures=[]), "outcomes[1].failures: Expected `array` of length"),
     ],
 )
 def test_what_has_the_wrong_type_is_refused_with_its_place(
@@ -179,15 +178,15 @@ def test_what_has_the_wrong_type_is_refused_with_its_place(
     assert refusal(path, changed(change)).startswith(message)
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+@each("value", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_seconds_are_a_number(path: Path, value: str) -> None:
     text = json.dumps(CONTENT).replace('"seconds": 0.5', f'"seconds": {value}')
     assert value in text
     refusal(path, text)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         (lambda report: report["cases"].append(report["cases"][0]), "cases[2]: a stands twice"),
         (lambda report: report["plan"].append(report["plan"][0]), "plan[2]: a[cpu-float32] stands twice"),
@@ -196,6 +195,7 @@ def test_seconds_are_a_number(path: Path, value: str) -> None:
         (lambda report: report["plan"].pop(), "outcomes[1]: a[cuda-float32] is not in the plan"),
         (lambda report: report["outcomes"][0].update(target="x"), "outcomes[0]: a[x] is not in the plan"),
         (lambda report: report["cases"][1].update(rules=["z"]), "cases[1]: no rule 'z' among the rules"),
+        (lambda report: report["outcomes"][1].update(run=1), "outcomes[1].run: no run 1 among the partial runs"),
     ],
 )
 def test_what_does_not_hold_together_is_refused_with_its_place(
@@ -217,6 +217,7 @@ PLACES = [place for place in places(CONTENT) if place]
 ODD = [None, True, 0, -1, 1.5, 10**30, "", "x", "pass", [], [0], {}, {"x": 1}, "\ud800"]
 
 
+@pytest.mark.slow
 @settings(max_examples=800)
 @given(st.sampled_from(PLACES), st.sampled_from(["replace", "remove", "add"]), st.sampled_from(ODD))
 def test_what_the_schema_refuses_is_refused_and_the_rest_only_where_it_does_not_hold_together(
@@ -234,7 +235,7 @@ def test_what_the_schema_refuses_is_refused_and_the_rest_only_where_it_does_not_
         inner[place[-1]] = value
     path = tmp_path_factory.getbasetemp() / "odd.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    together = ("stands twice", "is not in the plan", "among the cases", "among the rules")
+    together = ("stands twice", "is not in the plan", "among the cases", "among the rules", "among the partial runs")
     refused = why_refused(path)
     if VALIDATOR.is_valid(content):
         assert not refused or refused.endswith(together)

@@ -9,7 +9,7 @@ from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord
 from conformance.render.page import layout as picture
-from conformance.render.page.matrix import Matrix, holds
+from conformance.render.page.matrix import Matrix, is_fulfilled
 from conformance.render.script.script import Script
 
 
@@ -39,14 +39,14 @@ def left_out(matrix: Matrix, parsed: Case | None) -> list[tuple[int, list[int]]]
     result = []
     for step in parsed.steps:
         if "torch" in step:
-            without = [i for i, report in enumerate(matrix.reports) if not holds(step["torch"], report.build)]
+            without = [i for i, report in enumerate(matrix.reports) if not is_fulfilled(step["torch"], report.build)]
             if without:
                 result.append((step["line"] - parsed.line, without))
     return result
 
 
 def graph_of(matrix: Matrix, record: CaseRecord) -> tuple[Graph | None, int]:
-    """Return the graph of a case as the newest build saw it that ran this edition of it, and that build."""
+    """Return the graph of a case as the newest build saw it that ran this revision of it, and that build."""
     for index in range(len(matrix.reports) - 1, -1, -1):
         report = matrix.reports[index]
         graph = report.graphs.get(record.id)
@@ -66,7 +66,7 @@ def outcomes_of(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str, Any]
             outcome = matrix.outcomes[column.report].get((record.id, target))
             if outcome is None or outcome.status == "pass":
                 continue
-            said = told(outcome, record.line - matrix.records[column.report][record.id].line)
+            said = outcome_shown(outcome, record.line - matrix.records[column.report][record.id].line)
             place = different.setdefault(repr(said), len(shown))
             if place == len(shown):
                 shown.append(said)
@@ -74,7 +74,7 @@ def outcomes_of(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str, Any]
     return shown, places
 
 
-def told(outcome: Outcome, lines: int) -> dict[str, Any]:
+def outcome_shown(outcome: Outcome, lines: int) -> dict[str, Any]:
     """Return what an outcome says, its lines moved by `lines`, since another suite may have the case elsewhere."""
     said = outcome.record()
     for key in ("case", "target", "seconds"):

@@ -1,7 +1,7 @@
 """Lays out the picture of a graph: where each tensor and node stands, and how each edge runs. Plain data.
 
 Tensors and nodes are drawn in the direction in which values flow: a leaf stands above the operations that use it, a
-result below the one that made it. The Sugiyama layout is grandalf's.
+result below the one that made it.
 """
 
 from __future__ import annotations
@@ -10,42 +10,21 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from grandalf.graphs import Edge, Vertex, graph_core
-from grandalf.layouts import SugiyamaLayout
-
 from conformance.model.graph import Graph, GraphNode, GraphTensor
+from conformance.render.page.layers import Point, Size, lay_out
 
 CHARACTER = 7.3  # the width of a character, in CSS pixels, as everything here
 LINE = 16
 PADDING = 12
 GAP = (28, 26)  # between neighbours, across and down
+WIDE = 1100  # of parts side by side; one that is wider by itself has a row of its own
 SHAPE_SHOWN = 4
 SAVED_SHOWN = 6
 LONGEST_NAME = 60
-ROUNDS = 3  # of putting boxes in an order with few crossings
 MOST_BOXES = 200  # more than that can't be read
 MOST_PLACES = 6000  # of boxes, and of edges on their way past others; more take seconds to lay out
 
-Size = tuple[float, float]
 Link = tuple[int, int, str]  # from, to, and what kind: flow or memory
-
-
-class Box:
-    """The size of a vertex and, once laid out, the place of its centre; named as grandalf wants it."""
-
-    def __init__(self, size: Size) -> None:
-        self.w, self.h = size
-        self.xy = (0.0, 0.0)
-
-
-class Polyline:
-    """The points of an edge, once laid out, from centre to centre; named as grandalf wants it."""
-
-    def __init__(self) -> None:
-        self.points: list[Size] = []
-
-    def setpath(self, points: list[Size]) -> None:
-        self.points = points
 
 
 def drawing_of(graph: Graph) -> dict[str, Any] | None:
@@ -132,64 +111,13 @@ def links_of(graph: Graph) -> list[Link]:
 
 
 @functools.lru_cache(maxsize=4096)
-def layout(sizes: tuple[Size, ...], links: tuple[Link, ...]) -> tuple[list[Size], list[list[Size]], Size] | None:
+def layout(sizes: tuple[Size, ...], links: tuple[Link, ...]) -> tuple[list[Point], list[list[Point]], Point] | None:
     """Return the centres of boxes of these sizes, the points of each link, and the size of the whole.
 
     None where that would take too long.
     """
-    vertices = [Vertex(number) for number in range(len(sizes))]
-    for vertex, size in zip(vertices, sizes, strict=True):
-        vertex.view = Box(size)
-    edges = {(first, second): Edge(vertices[first], vertices[second]) for first, second, _ in links if first != second}
-    for edge in edges.values():
-        edge.view = Polyline()
-    left, below = 0.0, 0.0
-    centres: list[Size] = [(0.0, 0.0)] * len(sizes)
-    for part in parts_of(len(sizes), links):
-        own = [edge for (first, _), edge in edges.items() if first in part]
-        component = graph_core([vertices[number] for number in part], own)
-        placed = SugiyamaLayout(component)
-        placed.xspace, placed.yspace = GAP
-        placed.init_all(optimize=True)
-        if sum(map(len, placed.layers)) > MOST_PLACES:
-            return None
-        placed.draw(ROUNDS)
-        views = [vertex.view for vertex in placed.grx]
-        shift = left - min(view.xy[0] - view.w / 2 for view in views)
-        top = min(view.xy[1] - view.h / 2 for view in views)
-        for vertex in component.sV:
-            centres[vertex.data] = moved(vertex.view.xy, shift, -top)
-        for edge in component.sE:
-            edge.view.points = [moved(point, shift, -top) for point in edge.view.points]
-        left = max(view.xy[0] + view.w / 2 for view in views) + shift + GAP[0]
-        below = max(below, *(view.xy[1] + view.h / 2 - top for view in views))
-    paths = [route(edges, first, second, sizes) for first, second, _ in links]
-    return centres, paths, (round(left - GAP[0]), round(below))
-
-
-def parts_of(count: int, links: Sequence[Link]) -> list[list[int]]:
-    """Return which vertices hang together, always in the same order; grandalf's own division has none."""
-    part = [[number] for number in range(count)]
-    for first, second, _ in links:
-        one, other = part[first], part[second]
-        if one is not other:
-            one += other
-            for number in other:
-                part[number] = one
-    return [sorted(one) for number, one in enumerate(part) if min(one) == number]
-
-
-def moved(point: Size, right: float, down: float) -> Size:
-    return round(point[0] + right), round(point[1] + down)
-
-
-def route(edges: dict[tuple[int, int], Any], first: int, second: int, sizes: tuple[Size, ...]) -> list[Size]:
-    """Return the points of a link, from the rim of one box to the rim of the other instead of centre to centre."""
-    edge = edges.get((first, second))
-    points = list(edge.view.points) if edge is not None else []
-    if len(points) < 2:
-        return []
-    down = 1 if points[-1][1] >= points[0][1] else -1
-    points[0] = moved(points[0], 0, down * sizes[first][1] / 2)
-    points[-1] = moved(points[-1], 0, -down * sizes[second][1] / 2)
-    return points
+    drawing = lay_out(sizes, [(first, second) for first, second, _ in links], gap=GAP, wide=WIDE, most=MOST_PLACES)
+    if drawing is None:
+        return None
+    centres, ways, size = drawing
+    return centres, [ways.get((first, second), []) for first, second, _ in links], size

@@ -5,26 +5,26 @@ It is plain data, ready for JSON, and as small as the page needs it: what stands
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from packaging.version import Version
 
 from conformance.language import versions
 from conformance.model.build import DTYPES, IN_TREE, Build
 from conformance.model.case import Case
-from conformance.model.outcome import STATUSES, Outcome
+from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.rule import Rule
+from conformance.model.status import STATUSES
+from conformance.render.page.builds import builds_of, release_key
 from conformance.results.compact import is_bare
-from conformance.results.diff import words_of
+from conformance.results.diff import wording_of
 from conformance.results.fingerprint import fingerprint
 
-MARKS = dict(zip(STATUSES, "pfectkxuni", strict=True))  # one letter for each; a blank is for what was not planned
+# One letter for each status, in their order from a on; a blank is for what was not planned.
+MARKS = {status: chr(ord("a") + number) for number, status in enumerate(STATUSES)}
 LONGEST_MESSAGE = 300
 CONDITION = re.compile(r"""torch['"]?\s*:""")  # what a case with a condition on torch has somewhere in its text
 
@@ -64,16 +64,6 @@ def matrix_of(reports: Sequence[Report]) -> Matrix:
     )  # fmt: skip
 
 
-def release_key(build: Build) -> tuple[Version, str, tuple[int, ...], str]:
-    """Return what sorts builds by release; one whose version nobody understands comes first."""
-    try:
-        version = versions.version_of(build.torch)
-    except ValueError:
-        version = Version("0")
-    python = tuple(int(part) for part in build.python.split(".") if part.isdecimal() and len(part) < 9)
-    return version, build.torch, python, build.system
-
-
 def columns_of(index: int, report: Report) -> list[Column]:
     targets: dict[str, dict[str, str]] = {}
     for target in report.targets:
@@ -98,9 +88,7 @@ def index_of(matrix: Matrix, parsed: Mapping[str, Case], own: Report | None = No
     )
     notes = Notes()
     return {
-        "statuses": STATUSES,
-        "marks": "".join(MARKS.values()),
-        "builds": builds_of(matrix, own),
+        "builds": builds_of(matrix.reports, matrix.outcomes, own),
         "columns": [
             {
                 "build": column.report,
@@ -131,7 +119,7 @@ def index_of(matrix: Matrix, parsed: Mapping[str, Case], own: Report | None = No
             ]
             for case in matrix.cases
         ],
-        "editions": editions_of(matrix),
+        "revisions": revisions_of(matrix),
         "variants": variants_of(matrix, parsed),
     }
 
@@ -142,23 +130,23 @@ class Notes:
     def __init__(self) -> None:
         self.messages: dict[str, int] = {}
         self.fingerprints: dict[Any, int] = {}
-        self.words: dict[Any, int] = {}
+        self.wordings: dict[Any, int] = {}
 
     def of(self, outcome: Outcome) -> tuple[int, int, int]:
         summary = outcome.summary
-        cut = summary if len(summary) <= LONGEST_MESSAGE else summary[:LONGEST_MESSAGE] + "…"
-        message = self.messages.setdefault(cut, len(self.messages))
+        shown = summary if len(summary) <= LONGEST_MESSAGE else summary[:LONGEST_MESSAGE] + "…"
+        message = self.messages.setdefault(shown, len(self.messages))
         return (
             message,
             self.fingerprints.setdefault(fingerprint(outcome), len(self.fingerprints)),
-            self.words.setdefault(repr(words_of(outcome)), len(self.words)),
+            self.wordings.setdefault(repr(wording_of(outcome)), len(self.wordings)),
         )
 
 
 def cells(matrix: Matrix, column: Column, target: str, notes: Notes) -> dict[str, Any]:
     """Return the cells of a column for one dtype: a letter for each case, and notes.
 
-    A note is four numbers: the case, its message, its fingerprint and its words.
+    A note is four numbers: the case, its message, its fingerprint and its wording.
     """
     outcomes = matrix.outcomes[column.report]
     letters = []
@@ -171,100 +159,38 @@ def cells(matrix: Matrix, column: Column, target: str, notes: Notes) -> dict[str
     return {"marks": "".join(letters), "notes": noted}
 
 
-def builds_of(matrix: Matrix, own: Report | None) -> list[dict[str, Any]]:
-    """Return what the page says of each build; `own` is the one that has just been tested."""
-    taken: set[str] = set()
-    builds = []
-    for report, outcomes in zip(matrix.reports, matrix.outcomes, strict=True):
-        name = free_name(report.build.slug, taken)
-        taken.add(name)
-        why: Counter[tuple[str, str, str]] = Counter(
-            (outcome.target, outcome.status, outcome.reason)
-            for outcome in outcomes.values()
-            if outcome.status in ("not-run", "unsupported")
-        )
-        builds.append(
-            {
-                "id": name,
-                "release": release_of(report.build),
-                "facts": msgspec.to_builtins(report.build),
-                "suite": msgspec.to_builtins(report.header.suite),
-                "run": msgspec.to_builtins(report.header.run),
-                "footer": msgspec.to_builtins(report.footer),
-                "own": report is own,
-                "counts": {target: dict(counts) for target, counts in report.counts().items()},
-                "why": [[*key, count] for key, count in why.most_common()],
-            }
-        )
-    label(builds)
-    return builds
+def revisions_of(matrix: Matrix) -> dict[str, dict[str, int | None]]:
+    """Return, by case and build, which revision of a case a build has, where that isn't 0, the one that is shown.
+
+    None stands for a build whose report doesn't have the case.
+    """
+    revisions: dict[str, dict[str, int | None]] = {}
+    for number, case in enumerate(matrix.cases):
+        digests = {case.digest: 0}
+        for index, records in enumerate(matrix.records):
+            record = records.get(case.id)
+            revision = None if record is None else digests.setdefault(record.digest, len(digests))
+            if revision != 0:
+                revisions.setdefault(str(number), {})[str(index)] = revision
+    return revisions
 
 
-def free_name(slug: str, taken: Container[str]) -> str:
-    """Return a name that no other build has, since two reports may be of one build."""
-    names = itertools.chain([slug], (f"{slug}~{number}" for number in itertools.count(2)))
-    return next(name for name in names if name not in taken)
+def variants_of(matrix: Matrix, parsed: Mapping[str, Case]) -> dict[str, tuple[list[str], list[int]]]:
+    """Return what cases expect by version: each set of conditions that hold for a build, and by build which it is.
 
-
-def release_of(build: Build) -> str:
-    """Return the release that a build is of, or leads to; of one whose version nobody understands, that version."""
-    try:
-        return ".".join(map(str, versions.version_of(build.torch).release))
-    except ValueError:
-        return build.torch
-
-
-def label(builds: Sequence[dict[str, Any]]) -> None:
-    """Give each build the shortest label that tells it from the others of its release."""
-    facts = ("stage", "python", "local", "system", "implementation", "git", "started")
-    shown = {
-        build["id"]: {
-            "stage": build["facts"]["torch"].partition("+")[0].removeprefix(build["release"]).lstrip("."),
-            "python": "py" + ".".join(build["facts"]["python"].split(".")[:2]),
-            "local": build["facts"]["torch"].partition("+")[2],
-            "system": build["facts"]["system"],
-            "implementation": build["facts"]["implementation"],
-            "git": build["facts"]["git"][:8],
-            "started": build["run"]["started"],
-        }
-        for build in builds
-    }
-    alike: Counter[tuple[str, ...]] = Counter()
-    for build in builds:
-        own = shown[build["id"]]
-        others = [shown[other["id"]] for other in builds if other["release"] == build["release"]]
-        telling = {name for name in facts if len({other[name] for other in others}) > 1}
-        build["label"] = [own[name] for name in facts if name in telling | {"stage", "python"} and own[name]]
-        name = (build["release"], *build["label"])
-        alike[name] += 1
-        if alike[name] > 1:
-            build["label"].append(f"~{alike[name]}")
-        if build["own"]:
-            build["label"].append("this run")
-
-
-def editions_of(matrix: Matrix) -> dict[str, dict[str, int]]:
-    """Return, by case and build, which edition of a case a build ran, where that isn't the one that is shown."""
-    editions: dict[str, dict[str, int]] = {}
-    numbers = {case.id: (number, {case.digest: 0}) for number, case in enumerate(matrix.cases)}
-    for index in range(len(matrix.reports)):
-        for case, record in matrix.records[index].items():
-            number, digests = numbers[case]
-            edition = digests.setdefault(record.digest, len(digests))
-            if edition:
-                editions.setdefault(str(number), {})[str(index)] = edition
-    return editions
-
-
-def variants_of(matrix: Matrix, parsed: Mapping[str, Case]) -> dict[str, Any]:
-    """Return what cases expect by version: their conditions, and which of them hold for each build."""
+    The sets are in words, in the order of the builds.
+    """
     variants = {}
     for number, case in enumerate(matrix.cases):
         known = parsed.get(case.id) if CONDITION.search(case.yaml) else None
         conditions = list(dict.fromkeys(conditions_in(known.steps))) if known is not None else []
         if conditions:
-            held = ["".join(str(int(holds(text, report.build))) for text in conditions) for report in matrix.reports]
-            variants[str(number)] = [conditions, held]
+            held = [
+                " and ".join(text for text in conditions if is_fulfilled(text, report.build))
+                for report in matrix.reports
+            ]
+            places = {text: place for place, text in enumerate(dict.fromkeys(held))}
+            variants[str(number)] = list(places), [places[text] for text in held]
     return variants
 
 
@@ -279,7 +205,7 @@ def conditions_in(steps: Any) -> list[str]:
     return stated + [condition for value in steps.values() for condition in conditions_in(value)]
 
 
-def holds(condition: str, build: Build) -> bool:
+def is_fulfilled(condition: str, build: Build) -> bool:
     try:
         return versions.holds(condition, build.torch)
     except ValueError:

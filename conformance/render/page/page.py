@@ -19,13 +19,13 @@ from markupsafe import Markup
 
 from conformance import __version__
 from conformance.model.case import Case
-from conformance.model.outcome import STATUSES
 from conformance.model.report import Report, now
+from conformance.model.status import STATUSES
 from conformance.render.page.details import details_of
 from conformance.render.page.matrix import Matrix, index_of, matrix_of
+from conformance.render.page.tables import tables
 from conformance.render.script.script import SNIPPETS, Script, case_of, script_for
 from conformance.render.visible import visible
-from conformance.results.diff import MEANINGS
 from conformance.results.store import encoded
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -51,7 +51,7 @@ def page_of(
     # Cases that look alike lie side by side in the parts, where deflating finds what they share.
     alike = sorted(matrix.cases, key=lambda record: record.yaml.partition("steps:")[2])
     places = {record.id: place for place, record in enumerate(alike)}
-    shared = {"kinds": list(MEANINGS.items()), "chunk": CHUNK, "snippets": SNIPPETS}
+    shared = {**tables(), "chunk": CHUNK, "snippets": SNIPPETS}
     index = {**index_of(matrix, parsed, own), **shared, "places": [places[record.id] for record in matrix.cases]}
     parts = [packed(index)]
     for at in range(0, len(alike), CHUNK):
@@ -94,12 +94,12 @@ def template() -> Template:
     """Return the page's template, ready to be filled in."""
     loader = FileSystemLoader(TEMPLATES)
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True
+        loader=loader, autoescape=True, undefined=StrictUndefined, finalize=made_visible, trim_blocks=True
     )
     return environment.get_template("page.html.j2")
 
 
-def shown(value: Any) -> Any:
+def made_visible(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 

@@ -102,7 +102,7 @@ class ScriptWriter:
         texts = [
             spread(
                 f"({entry['line']}, ",
-                [quoted(each) if each else repr(each) for each in (entry["type"], *entry["match"])],
+                [quoted(each) if isinstance(each, str) else repr(each) for each in (entry["type"], *entry["match"])],
                 ")",
             )
             for entry in alternatives

@@ -127,7 +127,7 @@ def test_a_script_is_the_names_of_its_parts_and_the_text_of_its_own() -> None:
     assert body == script.body
 
 
-def test_the_graph_is_of_the_newest_build_that_has_one_of_this_edition() -> None:
+def test_the_graph_is_of_the_newest_build_that_has_one_of_this_revision() -> None:
     cases = [valid_case("a")]
     other = msgspec.structs.replace(GRAPH, target=CUDA)
     old = with_graph(report({PAIR: GOOD}, cases=cases, torch="2.0.0"))
@@ -138,7 +138,7 @@ def test_the_graph_is_of_the_newest_build_that_has_one_of_this_edition() -> None
     assert len(graph["boxes"]) == 4
 
 
-def test_the_graph_of_another_edition_is_not_shown() -> None:
+def test_the_graph_of_another_revision_is_not_shown() -> None:
     new = report({PAIR: GOOD}, cases=[valid_case("a", digest="new")], torch="2.1.0")
     old = with_graph(report({PAIR: GOOD}, cases=[valid_case("a", digest="old")], torch="2.0.0"))
     assert details(old, new)["graph"] is None

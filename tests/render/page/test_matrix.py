@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, report, rule, valid_case
 
 from conformance.model.case import Case
-from conformance.model.outcome import STATUSES, Outcome
+from conformance.model.outcome import Outcome
 from conformance.model.report import Report
-from conformance.render.page.matrix import MARKS, index_of, matrix_of, release_of
+from conformance.model.status import STATUSES
+from conformance.render.page.builds import release_of
+from conformance.render.page.matrix import MARKS, index_of, matrix_of
 from conformance.render.script.script import case_of
 from conformance.results.fingerprint import fingerprint
 
@@ -66,8 +68,8 @@ def test_builds_of_one_torch_stand_in_the_order_of_pythons_numbers() -> None:
     assert pythons == ["3.9.1", "3.10.9", "3.13.2", "3.14.0b1"]
 
 
-@pytest.mark.parametrize(
-    ("torch", "release"),
+@each(
+    "torch, release",
     [("2.13.0", "2.13.0"), ("2.13.0rc1+cpu", "2.13.0"), ("2.13.0.dev20260101", "2.13.0"), ("2.13.0-odd", "2.13.0"),
      ("banana", "banana"), ("", "")],
 )  # fmt: skip
@@ -108,8 +110,8 @@ def test_a_label_says_what_leads_to_a_release() -> None:
     assert labels(one("2.13.0rc1"), one("2.14.0.dev20260101+cpu")) == ["rc1 py3.11", "dev20260101 py3.11"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "told"),
+@each(
+    "first, second, told",
     [
         (one(), one(python="3.12.1"), ["py3.11", "py3.12"]),
         (one("2.13.0+cpu"), one("2.13.0+cu126"), ["py3.11 cpu", "py3.11 cu126"]),
@@ -129,7 +131,7 @@ def test_labels_tell_the_builds_of_a_release_apart(first: Report, second: Report
 def test_the_run_that_has_just_ended_is_marked() -> None:
     published, own = one("2.12.0"), one()
     assert labels(published, own, own=own) == ["py3.11", "py3.11 this run"]
-    assert [build["own"] for build in indexed(published, own, own=own)["builds"]] == [False, True]
+    assert [build["is_own"] for build in indexed(published, own, own=own)["builds"]] == [False, True]
 
 
 def test_no_two_builds_have_the_same_id() -> None:
@@ -160,15 +162,20 @@ def test_cases_stand_in_the_order_of_their_files() -> None:
     assert [index["files"][entry[5]] for entry in index["cases"]] == ["x.yaml", "x.yaml", "z.yaml"]
 
 
-def test_editions_tell_which_builds_ran_another_case_than_the_one_shown() -> None:
+def test_revisions_tell_which_builds_ran_another_case_than_the_one_shown() -> None:
     def ran(torch: str, digest: str) -> Report:
         return report({("a", CPU): GOOD, ("b", CPU): GOOD}, cases=[case("a", digest=digest), case("b")], torch=torch)
 
     index = indexed(ran("2.0.0", "first"), ran("2.1.0", "second"), ran("2.2.0", "first"), ran("2.3.0", "third"))
-    editions = index["editions"]
-    assert set(editions) == {"0"}
-    assert set(editions["0"]) == {"0", "1", "2"}
-    assert editions["0"]["0"] == editions["0"]["2"] != editions["0"]["1"]
+    revisions = index["revisions"]
+    assert set(revisions) == {"0"}
+    assert set(revisions["0"]) == {"0", "1", "2"}
+    assert revisions["0"]["0"] == revisions["0"]["2"] != revisions["0"]["1"]
+
+
+def test_a_build_whose_report_lacks_a_case_has_no_revision_of_it() -> None:
+    old, new = one("2.0.0"), report({("a", CPU): GOOD, ("b", CPU): GOOD}, torch="2.1.0")
+    assert indexed(old, new)["revisions"] == {"1": {"0": None}}
 
 
 def test_variants_tell_which_conditions_of_a_case_hold_for_each_build() -> None:
@@ -181,7 +188,7 @@ def test_variants_tell_which_conditions_of_a_case_hold_for_each_build() -> None:
     parsed = case_of(record, matrix.rules)
     assert parsed is not None
     assert index_of(matrix, {"a": parsed})["variants"] == {
-        "0": [["<2.1", ">=2.1", ">=2.6"], ["000", "100", "010", "011"]]
+        "0": (["", "<2.1", ">=2.1", ">=2.1 and >=2.6"], [0, 1, 2, 3])
     }
     assert index_of(matrix, {})["variants"] == {}
 
@@ -198,12 +205,12 @@ def test_what_another_case_has_read_is_not_taken_for_its_own() -> None:
 
 
 def test_a_cell_has_a_letter_for_its_status_and_a_blank_where_nothing_was_planned() -> None:
-    names = "abcdefghi"
+    names = [f"{number:03}" for number in range(len(STATUSES))]
     outcomes = {(name, CPU): outcome(status) for name, status in zip(names, STATUSES, strict=True)}
-    index = indexed(report({**outcomes, ("j", CUDA): GOOD}))
+    index = indexed(report({**outcomes, ("last", CUDA): GOOD}))
     cpu, cuda = index["columns"]
     assert cpu["cells"]["0"]["marks"] == "".join(MARKS[status] for status in STATUSES) + " "
-    assert cuda["cells"]["0"]["marks"] == " " * 9 + MARKS["pass"]
+    assert cuda["cells"]["0"]["marks"] == " " * len(STATUSES) + MARKS["pass"]
     assert len(set(MARKS.values())) == len(STATUSES)
 
 
@@ -287,5 +294,5 @@ def test_any_reports_keep_every_outcome(reports: list[Report]) -> None:
 def test_hostile_names_stay_what_they_are() -> None:
     index = indexed(report({("a", f"{HOSTILE}-{HOSTILE}"): GOOD}, cases=[case("a", topic=HOSTILE)], torch=HOSTILE))
     assert index["topics"] == [HOSTILE]
-    assert index["builds"][0]["facts"]["torch"] == HOSTILE
+    assert index["builds"][0]["torch"] == HOSTILE
     assert index["builds"][0]["release"] == HOSTILE

@@ -15,12 +15,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import each
 from running import RULES, case_of
 from scripts import run_script
-from test_shipped_cases import ALL
-from test_shipped_cases import RULES as SHIPPED_RULES
+from shipped import all_cases, rules
 
 from conformance.language import versions, vocabulary
+from conformance.model.case import Case
 from conformance.model.report import case_record
 from conformance.render.script import carried, script
 from conformance.render.script.carried import MODULES, PIECES, REGISTRY, WORKER, name_of
@@ -29,7 +30,6 @@ from render.script.test_script_outcomes import OTHERS, PASSES
 
 # Names of the parts that mean in them what they mean in a case.
 SAME = frozenset("torch warnings copy functools math types log pickled in_thread in_threads compiled".split())
-TEXTS = {**{case.id: case for case in ALL}, **{name: case_of(text) for name, text in {**PASSES, **OTHERS}.items()}}
 
 
 def body_of(steps: str) -> str:
@@ -50,7 +50,7 @@ def test_a_script_reads_as_plain_torch() -> None:
           torch: ">= 1.13, < 9"
         - expect:
             a: {grad: a.sigmoid() * (1 - b)}
-            a.grad.sum(): {value: {torch: {"<1.13": 1, ">=1.13": b * (1 - b)}}}
+            a.grad.sum(): {value: {torch: {"<2.0": 1, ">=2.0": b * (1 - b)}}}
         """
     )
     assert (
@@ -73,7 +73,7 @@ if torch_is(">=1.13,<9"):
     b.sum().backward()
 expect(
     check(18, "a", a, grad=lambda: a.sigmoid() * (1 - b)),
-    check(19, "a.grad.sum()", lambda: a.grad.sum(), value=by_torch({"<1.13": 1, ">=1.13": lambda: b * (1 - b)})),
+    check(19, "a.grad.sum()", lambda: a.grad.sum(), value=by_torch({"<2.0": 1, ">=2.0": lambda: b * (1 - b)})),
 )
 stop("pass")
 """
@@ -90,7 +90,7 @@ def test_a_script_of_flags_alone_is_short() -> None:
 
 
 def test_the_parts_of_a_script_stand_before_its_body() -> None:
-    made = script_of(ALL[0])
+    made = script_of(case_of(PASSES["a module"]))
     assert made.text == "".join(SNIPPETS[name] for name in made.parts) + made.body
     assert made.text.startswith("# One case of the autograd conformance suite in plain torch")
 
@@ -163,12 +163,22 @@ def test_a_check_that_no_script_knows_is_said_in_the_script() -> None:
     assert run_script(made.text).verdicts == [verdict]
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_script_is_python_3_8(name: str) -> None:
-    text = script_of(TEXTS[name]).text
-    ast.parse(text, feature_version=(3, 8))
-    assert "\t" not in text
-    assert all(line.isprintable() for line in text.splitlines())
+def is_python_3_8(cases: list[Case]) -> None:
+    for case in cases:
+        text = script_of(case).text
+        ast.parse(text, case.id, feature_version=(3, 8))
+        assert "\t" not in text, case.id
+        assert all(line.isprintable() for line in text.splitlines()), case.id
+
+
+@each("steps", [*PASSES.values(), *OTHERS.values()], ids=[*PASSES, *OTHERS])
+def test_a_script_is_python_3_8(steps: str) -> None:
+    is_python_3_8([case_of(steps)])
+
+
+@pytest.mark.slow
+def test_the_script_of_each_shipped_case_is_python_3_8() -> None:
+    is_python_3_8(all_cases())
 
 
 def test_no_part_has_a_name_of_the_vocabulary_in_another_meaning() -> None:
@@ -197,6 +207,7 @@ BOUND = st.one_of(
 CONDITION = st.lists(BOUND, min_size=1, max_size=3).map(", ".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(condition=CONDITION, version=TORCH, near=st.booleans())
 def test_a_script_knows_its_torch_as_the_suite_does(condition: str, version: str, near: bool) -> None:
@@ -211,6 +222,7 @@ def test_a_script_knows_its_torch_as_the_suite_does(condition: str, version: str
     assert names["torch_is"](bounds[1]) == versions.holds(condition, version)
 
 
+@pytest.mark.slow
 def test_a_case_for_other_builds_ends_before_its_imports() -> None:
     case = replace(
         case_of("- a = func.vmap(sin)(ones(2))\n- expect: {a: 1}"),
@@ -236,8 +248,8 @@ def test_a_case_for_other_builds_ends_before_its_imports() -> None:
     assert run_script(script_of(replace(case, devices=())).text).verdicts == ["unsupported: needs a dtype of float64"]
 
 
-@pytest.mark.parametrize(
-    ("steps", "lines"),
+@each(
+    "steps, lines",
     [
         ("- a = tensor([1.0]).sigmoid()", ["from torch import tensor"]),
         ("- a = sigmoid(tensor([1.0]))", ["from torch import sigmoid, tensor"]),
@@ -281,7 +293,8 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.slow
+@each("text", HOSTILE)
 def test_text_of_a_case_stays_where_it_is_put(text: str) -> None:
     case = case_of(
         "- do: a = ones(2).view(3)\n  raises: {type: RuntimeError, match: x}\n- a = 1\n- expect: {a: {type: int}}"
@@ -306,7 +319,7 @@ def dump(text: str) -> str:
     return " ".join(type(node).__name__ for node in ast.parse(text).body)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "class A(object):\n    gi_frame = f_builtins = 1\n(x for x in [1]).gi_frame.f_builtins",
@@ -333,9 +346,10 @@ def test_the_attributes_of_a_case_own_objects_are_no_way_out() -> None:
     assert "class Net" in body_of(PASSES["a module"])
 
 
+@pytest.mark.slow
 def test_a_case_of_a_report_is_read_again_as_it_was() -> None:
-    for case in ALL:
-        read = script.case_of(case_record(case, SHIPPED_RULES), SHIPPED_RULES)
+    for case in all_cases():
+        read = script.case_of(case_record(case, rules()), rules())
         assert read == replace(case, written_out=False)  # a report holds it as it is written out
 
 
@@ -351,7 +365,7 @@ def test_lines_of_a_case_of_a_report_are_those_of_its_file() -> None:
     assert script.case_of(record(line=1), RULES) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"yaml": ""},

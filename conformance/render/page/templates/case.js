@@ -13,7 +13,7 @@ const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
  */
 function caseSheet(model, view, item, details) {
   const groups = groupsOf(model, item, details);
-  const red = groups.filter((group) => group.outcome && (RED.has(group.status) || group.status === "known"));
+  const red = groups.filter((group) => group.outcome && statusNamed(group.status).is_wrong);
   return [
     h("h1", { tabindex: "-1" }, item.title),
     h("p", { class: "meta" }, h("code", {}, item.id), ` ${item.level} · ${model.index.topics[item.topic]} · ${item.file}:${item.line}`),
@@ -71,10 +71,10 @@ function groupsOf(model, item, details) {
       if (!status) return;
       const place = places.get(`${column.number}/${name}`);
       const without = details.left_out.filter(([, builds]) => builds.includes(model.index.builds.indexOf(column.build)));
-      const edition = editionOf(model, item.number, column.number);
-      const key = [status, place, edition, without.map(([line]) => line)].join("/");
+      const revision = revisionOf(model, item.number, column);
+      const key = [status, place, revision, without.map(([line]) => line)].join("/");
       const outcome = place === undefined ? null : details.outcomes[place];
-      const group = groups.get(key) || { columns: new Set(), dtypes: new Set(), outcome, status, edited: edition > 0 };
+      const group = groups.get(key) || { columns: new Set(), dtypes: new Set(), outcome, status, edited: isEdited(model, item.number, column) };
       group.columns.add(column.number);
       group.dtypes.add(name);
       groups.set(key, group);
@@ -98,12 +98,12 @@ function rangesOf(model, item) {
       for (const column of model.columns.filter((other) => other.device === device)) {
         const status = statusOf(model, column.tracks[number], item.number);
         const last = ranges[ranges.length - 1];
-        if (!status || status === "not-run") continue;
+        if (!status || !statusNamed(status).tells_of_torch) continue;
         if (last && last[0] === status) last[2] = column.build.release;
         else ranges.push([status, column.build.release, column.build.release]);
       }
-      const said = ranges.map(([status, first, last]) => `${status} on ${first === last ? first : `${first} to ${last}`}`);
-      if (said.length) lines.push(h("p", { class: "ranges" }, h("strong", {}, `${[device, dtype].filter(Boolean).join(", ")}: `), said.join("; ")));
+      const worded = ranges.map(([status, first, last]) => `${status} on ${first === last ? first : `${first} to ${last}`}`);
+      if (worded.length) lines.push(h("p", { class: "ranges" }, h("strong", {}, `${[device, dtype].filter(Boolean).join(", ")}: `), worded.join("; ")));
     });
   }
   return lines;
@@ -122,12 +122,12 @@ function outcomeTable(model, view, item, details) {
     if (!status) return [];
     const outcome = details.outcomes[places.get(`${column.number}/${dtype}`) ?? -1];
     const message = column.tracks[number]?.message[item.number] ?? -1;
-    const notes = [message >= 0 && model.index.messages[message], heldBy(model, item.number, column) && `expected of torch ${heldBy(model, item.number, column)}`,
-      editionOf(model, item.number, column.number) > 0 && "this build ran another edition of the case", outcome?.line && `line ${outcome.line}`];
-    return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.facts.torch}`), ` ${column.build.label.join(" ")}`),
-      h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, sign(status), ` ${status}`), h("td", { class: "said" }, notes.filter(Boolean).join("; ")))];
+    const notes = [message >= 0 && model.index.messages[message], conditionOf(model, item.number, column) && `expected of torch ${conditionOf(model, item.number, column)}`,
+      isEdited(model, item.number, column) && OTHER_REVISION, outcome?.line && `line ${outcome.line}`];
+    return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.torch}`), ` ${column.build.label.join(" ")}`),
+      h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, sign(status), ` ${status}`), h("td", { class: "message" }, notes.filter(Boolean).join("; ")))];
   }));
-  const head = ["Build", "Device", "Dtype", "Outcome", "What is said"].map((name) => h("th", { scope: "col" }, name));
+  const head = ["Build", "Device", "Dtype", "Outcome", "Message"].map((name) => h("th", { scope: "col" }, name));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Outcomes" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
 }
 
@@ -140,7 +140,7 @@ function outcomeTable(model, view, item, details) {
 function namesOf(model, group, groups) {
   const columns = [...group.columns].map((number) => model.columns[number]);
   const isAll = columns.length === model.columns.length && columns.length > 1;
-  const names = isAll ? "all builds" : columns.map((column) => `${column.build.facts.torch} ${shortName(column)}`).join(", ");
+  const names = isAll ? "all builds" : columns.map((column) => `${column.build.torch} ${shortName(column)}`).join(", ");
   const dtypes = new Set(groups.flatMap((other) => [...other.dtypes]));
   return group.dtypes.size === dtypes.size ? names : `${names}, ${[...group.dtypes].join(" and ")}`;
 }
@@ -158,7 +158,7 @@ function failureOf(model, item, group, groups) {
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
   const head = ["What", "Line", "Expected", "Observed"].map((name) => h("th", { scope: "col" }, name));
   return h("section", { class: "failure" },
-    h("h3", {}, sign(group.status), ` ${group.status}: ${MEANINGS[group.status][1]}`), h("p", {}, namesOf(model, group, groups)),
+    h("h3", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(model, group, groups)),
     rows.length > 0 && h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Expected and observed" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows, moreOf(failures, "tr")))),
     Boolean(outcome.reason) && h("p", {}, outcome.reason),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called in ${item.file}:${line}, ${name}`)),
@@ -205,7 +205,7 @@ function stepTable(model, item, details, groups) {
   const starts = stepLines(lines);
   if (starts.length === 0) return h("p", { class: "hint" }, "The steps can't be told apart; the text below has them.");
   const stepAt = (/** @type {number} */ line) => (line < lines.length ? starts.filter((start) => start <= line).length - 1 : -1);
-  const ran = groups.filter((group) => !["not-run", "unsupported"].includes(group.status) || group.outcome?.line);
+  const ran = groups.filter((group) => statusNamed(group.status).is_run || group.outcome?.line);
   const failedAt = ran.map(({ outcome }) => {
     if (outcome?.line === undefined) return outcome ? -1 : starts.length;
     return stepAt(outcome.line - item.line);
@@ -214,7 +214,7 @@ function stepTable(model, item, details, groups) {
   const rows = starts.slice(0, MOST_ENTRIES).map((start, number) => {
     const text = lines.slice(start, starts[number + 1] ?? lines.length);
     const cells = ran.map((group, at) => {
-      if (group.edited) return h("td", { class: "skipped" }, "ran another edition");
+      if (group.edited) return h("td", { class: "skipped" }, "ran another revision");
       const build = model.index.builds.indexOf(model.columns[[...group.columns][0]].build);
       if (leftOut.get(number)?.includes(build)) return h("td", { class: "skipped" }, "not for this torch");
       return stepCell(group, failedAt[at], number);
@@ -259,7 +259,7 @@ function graphSection(model, details) {
   const build = model.index.builds[drawing.build];
   return [
     graphOf(drawing),
-    h("p", { class: "hint" }, `As torch ${build.facts.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory.`,
+    h("p", { class: "hint" }, `As torch ${build.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory.`,
       drawing.cut ? " There is more than is drawn." : ""),
   ];
 }

@@ -2,18 +2,17 @@
 
 /** @typedef {{marks: string, notes: number[]}} Cells */
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
-/** @typedef {{type: string, name: string, count: number, driver: string | null, absent: string | null}} Device */
-/** @typedef {{torch: string, git: string, debug: boolean, cuda: string | null, hip: string | null, config: string, path: string, python: string, implementation: string, executable: string, system: string, platform: string, devices: Device[]}} Facts */
-/** @typedef {{id: string, release: string, label: string[], facts: Facts, suite: {version: string, commit: string | null, cases: string}, run: {started: string, arguments: string[]}, own: boolean, footer: {finished: string, exit_status: number} | null, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
+/** @typedef {{id: string, torch: string, name: string, release: string, label: string[], facts: [string, string][], devices: string[][], config: string, is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
-/** @typedef {{statuses: string[], marks: string, builds: Build[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], editions: Record<string, Record<string, number>>, variants: Record<string, [string[], string[]]>, kinds: [string, string][], chunk: number, places: number[], snippets: Record<string, string>}} Index */
+/** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
+/** @typedef {{statuses: Status[], builds: Build[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, places: number[], snippets: Record<string, string>}} Index */
 
-/** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, words: Int32Array}} Track one dtype of a column, by case */
+/** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, wording: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
 /** @typedef {{number: number, id: string, title: string, topic: number, level: string, rules: number[], file: string, line: number}} Case */
 /** @typedef {{rule: number, cases: number[]}} Branch of the cases that cite a rule, or with -1 of those that cite none */
-/** @typedef {{index: Index, columns: Column[], cases: Case[], byId: Map<string, Case>, tree: Branch[][], topicCases: number[][]}} Model */
+/** @typedef {{index: Index, columns: Column[], cases: Case[], byId: Map<string, Case>, tree: Branch[][], topicCases: number[][], nameOf: Map<string, string>}} Model */
 
 /** @typedef {{line: number, path: string, expected: string, observed: string}} Failure */
 /** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], traceback?: [number, string][], reason?: string, stderr?: string, issue?: {status: string, reason: string, link?: string}}} Outcome */
@@ -32,11 +31,23 @@ async function unpack(number) {
   return JSON.parse(await new Response(stream).text());
 }
 
+/** @type {Map<string, Status>} */
+const STATUSES = new Map(); // by name, from the worst on
+
+/**
+ * Return what there is to know of a status.
+ * @param {string} name
+ */
+function statusNamed(name) {
+  return /** @type {Status} */ (STATUSES.get(name));
+}
+
 /**
  * @param {Index} index
  * @returns {Model}
  */
 function modelOf(index) {
+  for (const status of index.statuses.toSorted((one, other) => other.severity - one.severity)) STATUSES.set(status.name, status);
   // What addresses are made of is spelled out here already, so that an address leads back to it.
   for (const build of index.builds) build.id = visible(build.id);
   index.topics = index.topics.map(visible);
@@ -65,7 +76,7 @@ function modelOf(index) {
     }
   }
   const tree = byRule.map((rules) => Array.from(rules, ([rule, listed]) => ({ rule, cases: listed })));
-  return { index, columns, cases, byId: new Map(cases.map((item) => [item.id, item])), tree, topicCases };
+  return { index, columns, cases, byId: new Map(cases.map((item) => [item.id, item])), tree, topicCases, nameOf: new Map(index.statuses.map((status) => [status.mark, status.name])) };
 }
 
 /**
@@ -75,13 +86,13 @@ function modelOf(index) {
 function trackOf(cells) {
   const message = new Int32Array(cells.marks.length).fill(-1);
   const fingerprint = new Int32Array(cells.marks.length).fill(-1);
-  const words = new Int32Array(cells.marks.length).fill(-1);
+  const wording = new Int32Array(cells.marks.length).fill(-1);
   for (let at = 0; at < cells.notes.length; at += 4) {
     message[cells.notes[at]] = cells.notes[at + 1];
     fingerprint[cells.notes[at]] = cells.notes[at + 2];
-    words[cells.notes[at]] = cells.notes[at + 3];
+    wording[cells.notes[at]] = cells.notes[at + 3];
   }
-  return { marks: cells.marks, message, fingerprint, words };
+  return { marks: cells.marks, message, fingerprint, wording };
 }
 
 /** @type {Map<number, Promise<Details[]>>} */
@@ -105,23 +116,54 @@ async function detailsOf(model, item) {
 }
 
 /**
- * Return the edition of a case that a build ran; 0 is the one that is shown.
+ * Return the status of a case in a track, or "" where it isn't planned.
  * @param {Model} model
+ * @param {Track | null} track
  * @param {number} item
- * @param {number} column
  */
-function editionOf(model, item, column) {
-  const editions = model.index.editions[item];
-  return (editions && editions[model.index.columns[column].build]) || 0;
+function statusOf(model, track, item) {
+  return model.nameOf.get(track ? track.marks[item] : " ") ?? "";
 }
 
 /**
- * Return which of a case's conditions on torch hold for a column, as text of 0 and 1.
+ * Return the revision of a case that a build has; 0 is the one that is shown, null stands for none.
  * @param {Model} model
  * @param {number} item
- * @param {number} column
+ * @param {Column} column
+ */
+function revisionOf(model, item, column) {
+  const revision = model.index.revisions[item]?.[model.index.columns[column.number].build];
+  return revision === undefined ? 0 : revision;
+}
+
+const OTHER_REVISION = "this build ran another revision of the case";
+
+/**
+ * Whether a build ran another revision of a case than the one that is shown.
+ * @param {Model} model
+ * @param {number} item
+ * @param {Column} column
+ */
+function isEdited(model, item, column) {
+  return revisionOf(model, item, column) !== 0;
+}
+
+/**
+ * Return which of a case's expectations by version a column is held to, counted from that of the oldest release on.
+ * @param {Model} model
+ * @param {number} item
+ * @param {Column} column
  */
 function variantOf(model, item, column) {
-  const variants = model.index.variants[item];
-  return variants ? variants[1][model.index.columns[column].build] : "";
+  return model.index.variants[item]?.[1][model.index.columns[column.number].build] ?? 0;
+}
+
+/**
+ * Return the conditions of a case that hold for a column, in words.
+ * @param {Model} model
+ * @param {number} item
+ * @param {Column} column
+ */
+function conditionOf(model, item, column) {
+  return model.index.variants[item]?.[0][variantOf(model, item, column)] ?? "";
 }

@@ -1,8 +1,5 @@
 // Finds the cases that a view asks for, and lays them out in rows: topics, rules, cases, targets.
 
-const WORST_FIRST = ["crash", "timeout", "error", "fail", "fixed", "known", "not-run", "unsupported", "pass"];
-const RED = new Set(["crash", "timeout", "error", "fail", "fixed"]);
-
 /** @typedef {{kind: "total" | "topic" | "rule" | "case" | "target", key: string, topic: number, rule: number, cases: number[], dtypes: number[], open: boolean | null}} Row */
 /** @typedef {{columns: Column[], dtypes: number[], cases: Uint8Array, count: number, asked: boolean}} Found */
 
@@ -52,7 +49,7 @@ function foundBy(model, view) {
   const asked = Boolean(view.q.trim() || view.status.length || view.topic.length || view.level.length || view.differ
     || view.dtype.length);
   const topics = view.topic.length ? model.index.topics.map((name) => view.topic.includes(name)) : null;
-  const wanted = view.status.map((status) => model.index.marks[model.index.statuses.indexOf(status)]).join("");
+  const wanted = view.status.map((name) => statusNamed(name)?.mark ?? "").join("");
   for (const item of model.cases) {
     if ((topics && !topics[item.topic]) || (view.level.length && !view.level.includes(item.level))) cases[item.number] = 0;
     else if (view.status.length && !hasMark(tracks, item.number, wanted)) cases[item.number] = 0;
@@ -95,7 +92,7 @@ function differs(model, columns, tracks, item) {
     }
   }
   if (!model.index.variants[item]) return false;
-  return new Set(columns.map((column) => variantOf(model, item, column.number))).size > 1;
+  return new Set(columns.map((column) => variantOf(model, item, column))).size > 1;
 }
 
 /**
@@ -132,7 +129,7 @@ function rowsOf(model, view, found) {
   const rows = [];
   const flipped = new Set(view.flip);
   const tracks = found.dtypes.map((dtype) => found.columns.flatMap((column) => column.tracks[dtype] || []));
-  const redMarks = [...RED].map((status) => model.index.marks[model.index.statuses.indexOf(status)]).join("");
+  const redMarks = model.index.statuses.filter((status) => status.is_red).map((status) => status.mark).join("");
   const isIn = (/** @type {number} */ number) => found.cases[number] === 1;
   const all = model.cases.map((item) => item.number).filter(isIn);
   if (all.length) rows.push({ kind: "total", key: "", topic: -1, rule: -1, cases: all, dtypes: found.dtypes, open: null });
@@ -209,9 +206,9 @@ function countsOf(model, column, cases, dtypes) {
     }
   }
   const counts = new Map();
-  for (const status of WORST_FIRST) {
-    const count = byMark.get(model.index.marks[model.index.statuses.indexOf(status)]);
-    if (count) counts.set(status, count);
+  for (const { name, mark } of STATUSES.values()) {
+    const count = byMark.get(mark);
+    if (count) counts.set(name, count);
   }
   return counts;
 }

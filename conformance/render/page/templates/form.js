@@ -6,12 +6,12 @@
  */
 function makeForm(model) {
   const devices = [...new Set(model.columns.map((column) => column.device))];
-  const used = model.index.statuses.filter((status, number) =>
-    model.columns.some((column) => column.tracks.some((track) => track?.marks.includes(model.index.marks[number]))));
-  find("statuses").append(...used.map((status) =>
-    h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: status, change: chosen }), sign(status), status)));
+  const used = model.index.statuses.filter((status) => model.columns.some((column) => column.tracks.some((track) => track?.marks.includes(status.mark))));
+  find("statuses").append(...used.map(({ name }) =>
+    h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: name, change: chosen }), sign(name), name)));
+  const wrong = used.filter((status) => status.is_wrong).map((status) => status.name);
   find("choices").append(
-    choice("Build", "build", model.index.builds.map((build) => [build.id, `${build.facts.torch} ${build.label.join(" ")}`])),
+    choice("Build", "build", model.index.builds.map((build) => [build.id, `${build.torch} ${build.label.join(" ")}`])),
     choice("Device", "device", devices.map((device) => [device, device])),
     choice("Dtype", "dtype", model.index.dtypes.map((dtype) => [dtype, dtype])),
     choice("Topic", "topic", model.index.topics.map((topic) => [topic, topic])),
@@ -20,10 +20,10 @@ function makeForm(model) {
   if (model.columns.length > 1) find("compare").append(...comparison(model));
   find("q").addEventListener("input", (event) => change({ q: /** @type {HTMLInputElement} */ (event.target).value, flip: [] }));
   find("differ").addEventListener("change", (event) => change({ differ: /** @type {HTMLInputElement} */ (event.target).checked, flip: [] }));
-  find("wrong").addEventListener("click", () => change({ status: used.filter((status) => RED.has(status) || status === "known"), flip: [] }));
+  find("wrong").addEventListener("click", () => change({ status: wrong, flip: [] }));
   find("clear").addEventListener("click", () => change(viewOf("")));
   find("find").addEventListener("submit", (event) => event.preventDefault());
-  if (!used.some((status) => RED.has(status) || status === "known")) find("wrong").setAttribute("disabled", "");
+  if (wrong.length === 0) find("wrong").setAttribute("disabled", "");
 }
 
 /**

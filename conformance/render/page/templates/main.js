@@ -138,7 +138,7 @@ async function start() {
   }
   model = modelOf(await unpack(0));
   makeForm(model);
-  find("legend").append(...model.index.statuses.flatMap((status) => [h("dt", {}, sign(status), ` ${status}`), h("dd", {}, MEANINGS[status][1])]),
+  find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, sign(name), ` ${name}`), h("dd", {}, explanation)]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
   document.querySelector(".skip")?.addEventListener("click", skip);
   window.addEventListener("hashchange", route);

@@ -2,19 +2,6 @@
 
 const CELLS_AT_ONCE = 640; // more come when somebody scrolls to their end, or asks for them
 
-/** @type {Record<string, [string, string]>} */
-const MEANINGS = {
-  pass: ["✓", "all expectations held"],
-  fail: ["✗", "an expectation did not hold, or an expected error did not come"],
-  error: ["!", "a step raised what nothing expects"],
-  crash: ["†", "the worker died"],
-  timeout: ["∞", "the case did not end in time"],
-  known: ["≈", "failed in the way that a known issue describes"],
-  fixed: ["↑", "a known issue that does not fail any more"],
-  unsupported: ["–", "this torch or device lacks the feature, operation or dtype"],
-  "not-run": ["○", "planned, but not run: the device is missing, or the case was deselected or not reached"],
-};
-
 /** @type {Map<string, HTMLElement>} */
 const signs = new Map(); // a matrix has thousands of them, and copying one is quicker than making one
 
@@ -26,7 +13,7 @@ const signs = new Map(); // a matrix has thousands of them, and copying one is q
 function sign(status, more = "") {
   let made = signs.get(status);
   if (!made) {
-    made = h("span", { class: `sign ${status}`, role: "img", "aria-label": status, title: status }, MEANINGS[status][0]);
+    made = h("span", { class: `sign ${statusNamed(status).role}`, role: "img", "aria-label": status, title: status }, statusNamed(status).sign);
     signs.set(status, made);
   }
   const copy = /** @type {HTMLElement} */ (made.cloneNode(true));
@@ -50,7 +37,7 @@ function shortName(column) {
  * @param {Column} column
  */
 function longName(column) {
-  return `torch ${column.build.facts.torch} ${column.build.label.join(" ")} on ${column.device}`;
+  return `torch ${column.build.torch} ${column.build.label.join(" ")} on ${column.device}`;
 }
 
 /**
@@ -107,8 +94,8 @@ function headOf(view, found) {
   for (const column of found.columns) {
     const link = inward(view, { page: "build", id: column.build.id }, { title: longName(column) },
       h("span", {}, column.build.label.join(" ")), h("span", {}, column.device));
-    names.append(h("th", { scope: "col", class: column.build.footer ? null : "incomplete" }, link,
-      !column.build.footer && h("span", { class: "flag" }, "incomplete")));
+    names.append(h("th", { scope: "col", class: column.build.is_finished ? null : "incomplete" }, link,
+      !column.build.is_finished && h("span", { class: "flag" }, "incomplete")));
   }
   return h("thead", {}, releases, names);
 }
@@ -169,16 +156,14 @@ function cellOf(model, view, column, row) {
   if ((row.kind === "case" || row.kind === "target") && counts.size === 1) {
     const item = row.cases[0];
     const message = row.dtypes.map((dtype) => column.tracks[dtype]?.message[item] ?? -1).find((number) => number >= 0);
-    const conditions = model.index.variants[item]?.[0] || [];
-    const variant = variantOf(model, item, column.number);
-    const held = conditions.filter((_, at) => variant[at] === "1").join(" and ");
-    const letter = held && variantLetter(model, item, variant);
-    const said = message === undefined ? held && `as expected of torch ${held}` : model.index.messages[message];
-    const edited = editionOf(model, item, column.number) > 0;
-    return h("td", { class: worst }, sign(worst, said), Boolean(letter) && h("sub", { title: held, class: letter === "a" ? null : "other" }, letter),
-      edited && h("sup", { title: "this build ran another edition of the case" }, "e"));
+    const condition = conditionOf(model, item, column);
+    const letter = condition && variantLetter(model, item, column);
+    const explained = message === undefined ? condition && `as expected of torch ${condition}` : model.index.messages[message];
+    const edited = isEdited(model, item, column);
+    return h("td", {}, sign(worst, explained), Boolean(letter) && h("sub", { title: condition, class: letter === "a" ? null : "other" }, letter),
+      edited && h("sup", { title: OTHER_REVISION }, "e"));
   }
-  return h("td", { class: worst }, ...Array.from(counts, ([status, count]) =>
+  return h("td", {}, ...Array.from(counts, ([status, count]) =>
     h("span", { class: "tally" }, sign(status), String(count))));
 }
 
@@ -186,9 +171,8 @@ function cellOf(model, view, column, row) {
  * Return the letter by which variants of an expectation are told apart in a row: a for the oldest release that has it.
  * @param {Model} model
  * @param {number} item
- * @param {string} variant
+ * @param {Column} column
  */
-function variantLetter(model, item, variant) {
-  const order = [...new Set(model.index.variants[item][1])];
-  return order.length > 1 ? String.fromCharCode(97 + (order.indexOf(variant) % 26)) : "";
+function variantLetter(model, item, column) {
+  return model.index.variants[item][0].length > 1 ? String.fromCharCode(97 + (variantOf(model, item, column) % 26)) : "";
 }

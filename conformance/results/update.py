@@ -1,0 +1,113 @@
+"""Brings the report of a build up to date with what another run of some of its cases found.
+
+The newest outcome of a case on a target counts, but for one that says only that it was not run. What the run did not
+come to stays as it was, and says which run it is of. Outcomes of another revision of a case that was run go with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+
+from conformance.model.outcome import Outcome
+from conformance.model.report import CaseRecord, Header, Pair, PartialRun, PlanEntry, Report, footer_of, set_digest
+from conformance.results.merge import MergeError, another_build, devices_of, graphs_of, in_order, rank_in
+
+EDITED = "the case has been edited since it ran here"
+NOT_REACHED = "the run ended before it"
+
+
+def updated(
+    old: Report, new: Report, left: Collection[Pair], is_gone: Callable[[CaseRecord], bool] = lambda _: False
+) -> Report:
+    """Return `old` with what the run of `new` found; `new` as it is where nothing that ran is left of `old`.
+
+    `left` are the pairs that the run did not come to, `is_gone` tells which cases are no longer in the suite. Raise
+    MergeError where the two are not of one build.
+    """
+    difference = another_build(old.build, new.build)
+    if difference is not None:
+        raise MergeError("it is of another build: {} is {!r}, and now {!r}".format(*difference))
+    reports = [old, new]
+    devices = devices_of([("the earlier report", old), ("this run", new)])
+    found = {(each.case, each.target): each for each in new.outcomes if (each.case, each.target) not in left}
+    now = {record.id: record for record in new.cases}
+    ran = {case for (case, _), outcome in found.items() if outcome.status != "not-run"}
+    before = {
+        record.id: record
+        for record in old.cases
+        if not is_gone(record) and not (record.id in ran and record.digest != now[record.id].digest)
+    }
+    same = {case for case, record in before.items() if case in now and record.digest == now[case].digest}
+    records = {**now, **{case: record for case, record in before.items() if case not in same}}
+    outcomes: dict[Pair, Outcome] = {}
+    for outcome in old.outcomes:
+        pair = outcome.case, outcome.target
+        newest = found.get(pair)
+        if outcome.case in before and (newest is None or (newest.status == "not-run" and outcome.status != "not-run")):
+            outcomes[pair] = outcome.moved(records[outcome.case].line - before[outcome.case].line)
+    if all(outcome.status == "not-run" for outcome in outcomes.values()):
+        return new
+    number = len(old.runs)
+    planned = set(old.pairs)
+    for outcome in new.outcomes:
+        pair = outcome.case, outcome.target
+        if not (pair in left and pair in planned):
+            outcomes.setdefault(pair, msgspec.structs.replace(outcome, run=number))
+    ids = in_order(
+        [list(now), list(before)],
+        lambda case: (records[case].file.replace("\\", "/").split("/"), records[case].line),
+    )
+    row, column = rank_in(ids), rank_in(dict.fromkeys([*old.targets, *new.targets]))
+    plan = in_order(
+        [[pair for pair in report.pairs if pair[0] in records] for report in (new, old)],
+        lambda pair: (row(pair[0]), column(pair[1])),
+    )
+    for outcome in old.outcomes:
+        if outcome.case in records and outcome.case not in before:
+            again = Outcome(case=outcome.case, target=outcome.target, status="not-run", reason=EDITED, run=number)
+            outcomes.setdefault((outcome.case, outcome.target), again)
+    kept = msgspec.structs.replace(old, graphs={case: graph for case, graph in old.graphs.items() if case in before})
+    joined = msgspec.structs.replace(
+        new,
+        header=msgspec.structs.replace(new.header, build=msgspec.structs.replace(new.build, devices=devices)),
+        rules={**old.rules, **new.rules},
+        cases=tuple(records[case] for case in ids),
+        plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
+        outcomes=tuple(outcomes[pair] for pair in plan if pair in outcomes),
+        graphs=graphs_of([new, kept], row, column),
+    )
+    return with_runs_of([run for report in reports for run in report.runs], joined)
+
+
+def with_runs_of(runs: Sequence[PartialRun], joined: Report) -> Report:
+    """Return a report with the run of which most outcomes are in its header, and the others as partial runs."""
+    most = Counter({outcome.run: 0 for outcome in joined.outcomes})
+    most.update(outcome.run for outcome in joined.outcomes if outcome.status != "not-run")
+    main = max(most, key=lambda number: (most[number], number))
+    order = [main, *sorted(number for number in most if number != main)]
+    cited = {rule for record in joined.cases for rule in record.rules}
+    run = runs[main]
+    outcomes = tuple(msgspec.structs.replace(each, run=order.index(each.run)) for each in joined.outcomes)
+    is_finished = run.finished is not None and run.exit_status is not None
+    if is_finished:
+        known = {(each.case, each.target): each for each in outcomes}
+        outcomes = tuple(
+            known.get(pair) or Outcome(case=pair[0], target=pair[1], status="not-run", reason=NOT_REACHED)
+            for pair in joined.pairs
+        )
+    digest = set_digest((record.id, record.digest) for record in joined.cases)
+    return msgspec.structs.replace(
+        joined,
+        header=Header(
+            suite=msgspec.structs.replace(run.suite, cases=digest), run=run.run, build=joined.build,
+            partial_runs=tuple(runs[number] for number in order[1:]),
+        ),
+        rules={name: rule for name, rule in sorted(joined.rules.items()) if name in cited},
+        outcomes=outcomes,
+        footer=footer_of(outcomes, run.exit_status, run.finished)
+        if run.finished is not None and run.exit_status is not None
+        else None,
+    )  # fmt: skip
