@@ -46,8 +46,9 @@ ELSEWHERE = {
     "pip install .": "is what `reader` does, from what is there",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
     "pytest tests -n auto": "is what this test is part of",
-    "pytest --dist=load --tx ssh=gpu1//python=/venv/bin/python --tx ssh=gpu2//python=/venv/bin/python --rsyncdir=. "
-    "--device cuda": "needs two hosts; tests/pytest_plugin/test_gateways.py has two",
+    "pytest -p conformance.pytest_plugin.plugin --dist=load --rsyncdir=. --device cuda "
+    "--tx ssh=gpu1//python=/venv/bin/python "
+    "--tx ssh=gpu2//python=/venv/bin/python": "needs hosts; tests/pytest_plugin/test_gateways.py has two",
     "python script.py npu": "is of a script from the page; tests/render/script runs those of all cases",
     "ruff check . && ruff format . && mypy": "is of the suite's own tests; .ci/run runs it",
 }
