@@ -54,7 +54,7 @@ class Recorder:
 
     def begin(self, cases: Sequence[Case], plan: Sequence[Pair]) -> None:
         """Open the report of a run that is about to begin."""
-        rules = self.conformance.all_rules()
+        rules = self.conformance.case_set.all_rules()
         self.topics = {case.id: case.topic for case in cases}
         given = [str(argument) for argument in self.config.invocation_params.args]
         digest = set_digest((case.id, case.digest) for case in cases)
@@ -104,11 +104,11 @@ class Recorder:
 
     def is_gone(self, record: CaseRecord) -> bool:
         """Whether a case of an earlier report is no longer in the suite, as far as this run can tell."""
-        if record.id in self.conformance.ids:
+        if record.id in self.conformance.case_set.ids:
             return False
         file = self.config.rootpath / record.file
         named = (self.config.invocation_params.dir / name.partition("::")[0] for name in self.config.args)
-        return file in self.conformance.read or (not file.exists() and any(map(file.is_relative_to, named)))
+        return file in self.conformance.case_set.read or (not file.exists() and any(map(file.is_relative_to, named)))
 
     def prepare(self) -> None:
         """Load what writes the page, while the worker loads torch."""
@@ -130,7 +130,7 @@ class Recorder:
             except ReportError as error:
                 skipped.append(str(error))
         path = self.directory / "index.html"
-        read = [(self.conformance.ids[case], script) for case, script in self.conformance.scripts.items()]
+        read = [(self.conformance.case_set.ids[case], script) for case, script in self.conformance.case_set.scripts.items()]
         write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, read, own=report))
         self.written.append(path)
 
