@@ -172,7 +172,7 @@ def test_a_subject_is_the_live_object(engine: Engine) -> None:
 
 def test_a_module_of_the_case_can_be_called_and_read(engine: Engine) -> None:
     before = ["m = nn.Linear(2, 1)", "x = ones(3, 2)", "y = m(x)"]
-    entries = ("y: {value: m(x)}", "m.weight: {value: m.weight}", "y * 1: {value: 'x @ m.weight.t() + m.bias'}")
+    entries = ("y: {value: m(x)}", "m.weight: {value: m.weight * 1}", "y * 1: {value: 'x @ m.weight.t() + m.bias'}")
     assert outcome_of(engine, before, *entries)["status"] == "pass"
 
 
@@ -201,7 +201,7 @@ ONES = "a = ones(2)"
         case_with("a name inside a generator can be named", [ONES], "a: 'list(a[i] for i in range(2))'"),
         case_with("a name inside a lambda can be named", [ONES], "a: '(lambda: a * 1)()'"),
         case_with("an attribute of a module's own can be named", [OWN_MODULE, "m = M()"], "m.scale: m.scale * 1"),
-        case_with("a number of a module's own can be named", [OWN_MODULE, "m = M()"], "m.amount: m.amount"),
+        case_with("a number of a module's own can be named", [OWN_MODULE, "m = M()"], "m.amount: m.amount * 1"),
         case_with("the length of a module can be taken", ["m = nn.Sequential(nn.ReLU())"], "len(m): len(m)"),
     ],
 )
