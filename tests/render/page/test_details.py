@@ -23,11 +23,11 @@ BY_VERSION = """\
     rules: [r.one]
     steps:
       - a = tensor([1.0], requires_grad=True)
-      - do: b = a * 2
-        torch: ">=2.6"
-      - do: |
-          c = a * 3
-        torch: "<2.1"
+      - when: {torch: ">=2.6", steps: [
+          b = a * 2]}
+      - when: {torch: "<2.1", steps: [
+          "c = a
+          * 3"]}
       - expect: {a: [1.0]}
 """
 
@@ -101,13 +101,13 @@ def test_steps_of_other_releases_are_left_out_by_the_line_of_the_text() -> None:
         reports = [
             report({PAIR: GOOD}, cases=[record], torch=torch) for torch in ("unheard of", "2.0.1", "2.5.0", "2.6.0")
         ]
-        assert details(*reports, parsed=read(record, reports[0]))["left_out"] == [(6, [0, 1, 2]), (9, [0, 2, 3])], line
+        assert details(*reports, parsed=read(record, reports[0]))["left_out"] == [(7, [0, 1, 2]), (10, [0, 2, 3])], line
 
 
 def test_lines_left_out_do_not_depend_on_where_the_case_was_read() -> None:
     elsewhere = valid_case("a", yaml=BY_VERSION, line=500)
     made = report({PAIR: GOOD}, cases=[valid_case("a", yaml=BY_VERSION, line=3)], torch="2.5.0")
-    assert details(made, parsed=read(elsewhere, made))["left_out"] == [(6, [0]), (9, [0])]
+    assert details(made, parsed=read(elsewhere, made))["left_out"] == [(7, [0]), (10, [0])]
 
 
 def test_a_text_that_is_no_case_leaves_nothing_out_and_has_no_script() -> None:
