@@ -45,7 +45,7 @@ def test_what_holds_itself_and_what_lies_deep_comes_to_an_end() -> None:
 
 
 def test_what_can_not_be_looked_into_hides_nothing_else() -> None:
-    class Hostile(torch.nn.Module):
+    class Hostile(torch.nn.Module):  # type: ignore[misc]
         @property
         def __dict__(self) -> Any:  # type: ignore[override]
             raise RuntimeError("no")
