@@ -90,6 +90,7 @@ def cases(_: argparse.Namespace) -> int:
 def report(options: argparse.Namespace) -> int:
     from conformance.model.report import without_machine
     from conformance.render.page.page import page_of
+    from conformance.render.script.script import script_for
 
     skipped: list[str] = []
     found = [report for _, report in read(options.reports, skipped if options.skip_unreadable else None)]
@@ -97,7 +98,8 @@ def report(options: argparse.Namespace) -> int:
         raise CommandError("none of the reports can be read", "; ".join(skipped))
     if options.without_machines:
         found = [without_machine(report) for report in found]
-    save(options.output, page_of(found, skipped))
+    suite = [(case, script_for(case)) for case in shipped()[0]]
+    save(options.output, page_of(found, skipped, suite))
     put(f"{options.output}\n")
     return 0
 

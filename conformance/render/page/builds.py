@@ -15,6 +15,7 @@ from conformance.model.build import Build
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report
 from conformance.model.status import TABLE
+from conformance.render.text import run_lines
 
 
 def release_key(build: Build) -> tuple[Version, str, tuple[int, ...], str]:
@@ -48,6 +49,7 @@ def builds_of(
                 "facts": msgspec.to_builtins(report.build),
                 "suite": msgspec.to_builtins(report.header.suite),
                 "run": msgspec.to_builtins(report.header.run),
+                "runs": run_lines(report),
                 "footer": msgspec.to_builtins(report.footer),
                 "own": report is own,
                 "counts": {target: dict(counts) for target, counts in report.counts().items()},

@@ -19,6 +19,7 @@ function buildSheet(model, view, build) {
     h("h1", { tabindex: "-1" }, `torch ${facts.torch}`),
     h("p", { class: "meta" }, h("code", {}, build.id)),
     !build.footer && h("p", { class: "notice" }, h("strong", {}, "Incomplete: "), "the run did not finish."),
+    ...build.runs.map((line) => h("p", { class: "notice" }, line)),
     h("h2", {}, "Planned, run, not run"), countTable(model, view, build), ...reasons(build),
     h("h2", {}, "The build"), h("table", { class: "facts" }, h("tbody", {}, ...rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
     h("h2", {}, "Devices"), deviceTable(facts.devices),

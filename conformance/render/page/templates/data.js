@@ -4,7 +4,7 @@
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
 /** @typedef {{type: string, name: string, count: number, driver: string | null, absent: string | null}} Device */
 /** @typedef {{torch: string, git: string, debug: boolean, cuda: string | null, hip: string | null, config: string, path: string, python: string, implementation: string, executable: string, system: string, platform: string, devices: Device[]}} Facts */
-/** @typedef {{id: string, release: string, label: string[], facts: Facts, suite: {version: string, commit: string | null, cases: string}, run: {started: string, arguments: string[]}, own: boolean, footer: {finished: string, exit_status: number} | null, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
+/** @typedef {{id: string, release: string, label: string[], facts: Facts, suite: {version: string, commit: string | null, cases: string}, run: {started: string, arguments: string[]}, runs: string[], own: boolean, footer: {finished: string, exit_status: number} | null, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
@@ -19,7 +19,7 @@
 /** @typedef {{line: number, path: string, expected: string, observed: string}} Failure */
 /** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], traceback?: [number, string][], reason?: string, stderr?: string, issue?: {status: string, reason: string, link?: string}}} Outcome */
 /** @typedef {{size: [number, number], boxes: [string, string[], number, number, number, number][], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
-/** @typedef {{why: string, source: string[], yaml: string, left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][]}} Details */
+/** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][]}} Details */
 
 /**
  * Unpack a part: base64 of deflated JSON.
