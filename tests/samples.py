@@ -106,13 +106,15 @@ def valid_case(name: str, **facts: Any) -> CaseRecord:
     text = VALID.format(id=name, title=known["title"], rules=", ".join(known["rules"]))
     record = case(name, **{"yaml": text, **known})
     read = read_case(record)
-    return record if read is None else msgspec.structs.replace(record, steps=tuple(map(step_record, read.steps)))
+    steps = map(step_record, read.steps) if read is not None else ()
+    moved = (msgspec.structs.replace(step, line=step.line - 2 + record.line) for step in steps)
+    return msgspec.structs.replace(record, steps=tuple(moved))
 
 
 def read_case(record: CaseRecord) -> Case | None:
-    """Return the case whose text a record has; None where it is no valid case."""
+    """Return the case whose text a record has, as if it began in line 2; None where it is no valid case."""
     try:
-        read = parse_at(record.yaml, record.line, record.file, {name: rule(name) for name in record.rules})
+        read = parse_at(record.yaml, 2, record.file, {name: rule(name) for name in record.rules})
     except CaseFileError:
         return None
     return replace(read, topic=record.topic, text=record.yaml, digest=record.digest) if read.id == record.id else None

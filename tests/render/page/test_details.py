@@ -66,7 +66,7 @@ def test_lines_are_those_of_the_case_that_is_shown() -> None:
     (shown,) = details(old, new)["outcomes"]
     assert shown["line"] == 39
     assert [each["line"] for each in shown["failures"]] == [each.line + 30 for each in FAILURES]
-    assert shown["traceback"] == [(39, "<case>"), (40, "inner")]
+    assert shown["traceback"] == ((39, "<case>"), (40, "inner"))
     (unmoved,) = details(old)["outcomes"]
     assert unmoved["line"] == 9
     assert [each["line"] for each in unmoved["failures"]] == [each.line for each in FAILURES]

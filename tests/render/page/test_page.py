@@ -162,9 +162,7 @@ def test_what_is_packed_is_the_matrix_and_the_details() -> None:
     assert set(scripts) == {"a", "b"}
     expected = as_json(index_of(matrix))
     assert {name: index[name] for name in expected} == expected
-    assert details == as_json(
-        [details_of(matrix, record, scripts[record.id]) for record in matrix.cases]
-    )
+    assert details == as_json([details_of(matrix, record, scripts[record.id]) for record in matrix.cases])
     assert details[1]["graph"]["boxes"]
     assert details[0]["script"]
 
