@@ -1,3 +1,8 @@
 """Autograd behaviour conformance suite for PyTorch builds."""
 
-__version__ = "0.1.0"
+try:
+    from conformance._version import version  # written where the package is built or installed
+except ImportError:
+    version = "0+unknown"
+
+__version__: str = version

@@ -15,13 +15,15 @@ from pathlib import Path
 # Importing torch takes a second; a fork of a process that has done so is a process of its own in milliseconds. What
 # optimizers and checkpoints import at their first use takes longer.
 DRIVER = """
-import json, os, runpy, sys
+import gc, json, os, runpy, sys
 import torch
 
 torch.set_num_threads(1)  # a process with threads can't be forked
 jobs = [json.loads(line) for line in sys.stdin]
 if len(jobs) > 20:
     import torch._dynamo
+gc.collect()
+gc.freeze()  # else a collection in a child writes to, and so copies, every page that it shares
 for job in jobs:
     child = os.fork()
     if child == 0:

@@ -53,7 +53,9 @@ class Session:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         directory.mkdir(exist_ok=True)
-        self.write("pytest.ini", "[pytest]\naddopts = -p conformance.pytest_plugin.plugin\n")
+        # Importing hypothesis takes longer than all else that pytest does before the first case.
+        options = "-p conformance.pytest_plugin.plugin -p no:hypothesispytest"
+        self.write("pytest.ini", f"[pytest]\naddopts = {options}\n")
         self.write("rules.yaml", RULES)
 
     def write(self, name: str, text: str) -> Path:
@@ -75,7 +77,7 @@ class Session:
         return [sys.executable, "-m", "pytest", *arguments]
 
     def environment(self) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+        own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         return {**own, "PYTHONPATH": str(self.directory)}
 
     def run(self, *arguments: str) -> Result:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from running import request_of, running_engine
-from test_shipped_cases import RULES
+from shipped import rules
 
 from conformance.language.reader import parse_cases
 
@@ -18,7 +18,8 @@ HEADS = {"p": "topic: T\n", "-": "topic: T\ncases:\n"}  # by what a block begins
 WHOLE = [HEADS.get(block.lstrip()[0], "") + block for block in BLOCKS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", WHOLE, ids=range(len(WHOLE)))
 def test_an_example_passes(text: str) -> None:
     with running_engine() as engine:
-        assert {engine.run(request_of(case))["status"] for case in parse_cases(text, "t.yaml", RULES)} == {"pass"}
+        assert {engine.run(request_of(case))["status"] for case in parse_cases(text, "t.yaml", rules())} == {"pass"}

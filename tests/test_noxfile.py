@@ -14,6 +14,8 @@ import pytest
 from conformance.releases.catalogue import load_releases
 from conformance.results.store import load_report
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 NOX = [sys.executable, "-m", "nox", "--no-color"]
 

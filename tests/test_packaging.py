@@ -1,10 +1,16 @@
-"""Tests of the package as a whole: what it needs is declared."""
+"""Tests of the package as a whole: what it needs is declared, what it reads is in it, and it knows its version."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import sys
+import tarfile
+import zipfile
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 from places import ROOT
@@ -32,3 +38,86 @@ def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported()
     assert imported <= declared
     # pytest itself loads pytest-xdist, for `-n`; nothing else is declared without being imported.
     assert declared - imported == {"pytest-xdist"}
+
+
+def run(*command: str, directory: Path, path: Path | None = None) -> str:
+    """Return what a command that must succeed prints, with the package from `path`."""
+    environment = {**os.environ, **({"PYTHONPATH": str(path)} if path is not None else {})}
+    done = subprocess.run(
+        command, cwd=directory, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Return a copy of the files that git keeps, so that no build writes into the checkout."""
+    names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", directory=ROOT).split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file() and not name.startswith("reports/"):
+            target = tmp_path / "sources" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target)
+    return tmp_path / "sources"
+
+
+def built(sources: Path, kind: str) -> Path:
+    """Build the package, with what is installed here, and return the file."""
+    run(sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", "../dist", directory=sources)
+    (made,) = (sources.parent / "dist").glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return made
+
+
+def test_a_wheel_has_all_that_the_package_reads_and_runs_the_cases(sources: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(built(sources, "wheel")) as wheel:
+        wheel.extractall(tmp_path / "site")
+    ours = {path.relative_to(sources) for path in (sources / "conformance").rglob("*") if path.is_file()}
+    ours |= {Path("conformance") / path.relative_to(sources) for path in (sources / "cases").rglob("*")}
+    there = {path.relative_to(tmp_path / "site") for path in (tmp_path / "site" / "conformance").rglob("*")}
+    assert ours <= there
+    assert Path("conformance/py.typed") in there
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    python = (sys.executable, "-m", "conformance")
+    where = run(*python, "cases", directory=elsewhere, path=tmp_path / "site")
+    assert where.strip() == str(tmp_path / "site" / "conformance" / "cases")
+    told = run(*python, "run", "-q", where.strip() + "/detach.yaml", directory=elsewhere, path=tmp_path / "site")
+    assert " passed" in told
+    assert (elsewhere / "reports" / "index.html").is_file(), told
+
+
+def test_an_sdist_is_enough_to_build_the_wheel_and_keeps_the_version(sources: Path, tmp_path: Path) -> None:
+    with tarfile.open(built(sources, "sdist")) as sdist:
+        sdist.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    shutil.rmtree(tmp_path / "dist")
+    assert built(unpacked, "wheel").name == f"{unpacked.name}-py3-none-any.whl"
+
+
+@pytest.mark.parametrize(
+    ("tag", "version"),
+    [("v0.3.0", r"0\.3\.0"), ("v0.3.0 and a commit", r"0\.3\.1\.dev1\+g[0-9a-f]+"),
+     ("no tag", r"0\.1\.dev1\+g[0-9a-f]+"), ("no git", r"0\.1\.dev0")],
+)  # fmt: skip
+def test_the_version_is_that_of_the_tag(sources: Path, tag: str, version: str) -> None:
+    commit = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "--allow-empty", "-m", "x")
+    if tag != "no git":
+        run("git", "init", "-q", directory=sources)
+        run("git", "add", "-A", directory=sources)
+        run(*commit, directory=sources)
+    if tag.startswith("v"):
+        run("git", "tag", "v0.3.0", directory=sources)
+    if tag.endswith("commit"):
+        run(*commit, directory=sources)
+    with zipfile.ZipFile(built(sources, "wheel")) as wheel:
+        text = wheel.read("conformance/_version.py").decode()
+    assert re.fullmatch(f"version = '{version}'\n", text), text
+    program = f"import sys; sys.path.insert(0, {str(sources)!r}); import conformance; print(conformance.__version__)"
+    assert run(sys.executable, "-S", "-c", program, directory=sources.parent) == text.partition("'")[2].replace("'", "")
+
+
+def test_a_checkout_that_nothing_was_built_from_has_no_version(sources: Path) -> None:
+    command = (sys.executable, "-S", "-c", "import conformance; print(conformance.__version__)")
+    assert run(*command, directory=sources, path=sources) == "0+unknown\n"

@@ -19,6 +19,8 @@ RED = ("fail", "error", "crash", "timeout")
 PLANT = """\
 import sys
 
+pytestmark = pytest.mark.slow
+
 if "conformance.worker" in " ".join(sys.orig_argv):
     import torch
     from torch import Tensor, nn

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loops import each
 from places import ROOT
+
+from conformance.render.script.carried import MODULES as MODULES_OF_SCRIPTS
 
 PACKAGE = ROOT / "conformance"
 STANDARD = frozenset(sys.stdlib_module_names)
@@ -27,6 +30,8 @@ ROOMS = {
     "cli": "language model pytest_plugin releases render results",
 }
 WORKER_MAY_IMPORT = {"conformance.language.vocabulary"}  # of the other rooms
+# Modules that scripts carry along: render reads them as text, and they need nothing of ours but one another.
+CARRIED = {f"conformance.worker.{name}" for name in MODULES_OF_SCRIPTS}
 LIBRARIES = {
     "worker": {"torch"},
     "pytest_plugin": {"pytest", "_pytest", "msgspec"},
@@ -64,7 +69,8 @@ def room_of(module: str) -> str:
     return parts[1] if len(parts) > 1 and parts[1] in ROOMS else ""
 
 
-MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+WRITTEN = {PACKAGE / "_version.py"}  # when the package is built
+MODULES = {name_of(path): path for path in sorted(set(PACKAGE.rglob("*.py")) - WRITTEN)}
 INNER = {
     name: {found for found, _ in imports_of(tree_of(path)) if found.partition(".")[0] == "conformance"} - {name}
     for name, path in MODULES.items()
@@ -133,7 +139,14 @@ def test_only_the_in_process_executor_imports_the_worker_and_only_when_it_runs()
             assert not [node for node in nodes if node in tree.body]
 
 
-@pytest.mark.parametrize(
+def test_what_scripts_carry_along_needs_nothing_else_of_ours() -> None:
+    assert {name: INNER[name] - CARRIED for name in CARRIED if INNER[name] - CARRIED} == {}
+    assert not {name for name, found in INNER.items() if "conformance.worker.standalone" in found}
+    readers = [name for name, path in MODULES.items() if '/ "worker"' in path.read_text(encoding="utf-8")]
+    assert readers == ["conformance.render.script.carried"]
+
+
+@each(
     "name", ["conformance", "conformance.language", *WORKER_MAY_IMPORT, *(n for n in MODULES if room_of(n) == "worker")]
 )
 def test_what_the_worker_loads_is_python_3_8(name: str) -> None:

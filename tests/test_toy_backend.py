@@ -18,9 +18,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BACKEND = Path(__file__).parent / "toy_backend"
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("g++") is None and not os.environ.get("CI"), reason="there is no C++ compiler here"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        shutil.which("g++") is None and not os.environ.get("CI"), reason="there is no C++ compiler here"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

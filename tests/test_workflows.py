@@ -44,6 +44,8 @@ esac
 """
 FAULT = """\
 import sys
+
+pytestmark = pytest.mark.slow
 if "conformance.worker" in " ".join(sys.orig_argv):
     import torch
     torch.Tensor.detach = lambda self: self.clone().data

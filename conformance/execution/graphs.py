@@ -1,7 +1,7 @@
 """Gathers the graphs of a run: those kept from earlier runs, and those that its own worker is asked for.
 
 A case is asked for once its outcome is known, so that a sketch can't change one. What comes is kept in pytest's cache
-directory, in a file for each case file and build, and holds for one edition of the case and one state of torch and
+directory, in a file for each case file and build, and holds for one revision of the case and one state of torch and
 of what draws.
 """
 
@@ -42,12 +42,12 @@ class Worker(Protocol):
 
 
 class Sketch(msgspec.Struct, frozen=True, kw_only=True):
-    """The graph of a case on a target, or None where it builds none; `edition` tells whether it still holds."""
+    """The graph of a case on a target, or None where it builds none; `revision` tells whether it still holds."""
 
     file: str
     case: str
     target: str
-    edition: str
+    revision: str
     graph: Graph | None = None
 
     @property
@@ -88,9 +88,9 @@ class Sketches:
         if case.id in self.seen or outcome.status not in SKETCHED or is_compiled(case):
             return
         self.seen.add(case.id)
-        edition = f"{case.digest}:{outcome.step}"
+        revision = f"{case.digest}:{outcome.step}"
         kept = self.shelf(case.file).get((case.id, str(target)))
-        if kept is not None and kept.edition == edition:
+        if kept is not None and kept.revision == revision:
             self.old[kept.pair] = kept
         elif self.worker is not None:
             program = program_of(case, target, self.build.torch)
@@ -98,7 +98,7 @@ class Sketches:
                 program["steps"] = [step for step in program["steps"] if step["number"] <= outcome.step]
             self.last -= 1  # items have the numbers from 0 on
             self.worker.request(self.last, {**program, "sketch": True})
-            self.asked[self.last] = Sketch(file=case.file, case=case.id, target=str(target), edition=edition)
+            self.asked[self.last] = Sketch(file=case.file, case=case.id, target=str(target), revision=revision)
             self.take_answers(0.0)
 
     def take_answers(self, seconds: float) -> None:

@@ -1,6 +1,6 @@
-"""Writes out equivalences: cases whose spellings must come to the same, as ordinary cases with plain steps.
+"""Writes out what is said once for several cases, as ordinary cases with plain steps.
 
-What is said once as
+Spellings that must come to the same are tried on programs. What is said once as
 
     programs:
       - id: product
@@ -17,60 +17,100 @@ What is said once as
 becomes the case backward-or-grad-on-product. For each spelling it makes the inputs anew, does the steps, and expects
 the formulas of `found`, and of the inputs that nothing has happened to them. Spellings that no program is for have
 an `expect` in common, which is written after each.
+
+A case with the rows `parametrize: {exp: {op: "lambda t: t.exp()"}, …}` becomes a case for each row, which begins with
+`op = lambda t: t.exp()`: the case `<id>-exp`.
+
+Nodes are made of nodes; each has the place of that from which it comes.
 """
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from conformance.language import grammar as language
-from conformance.language.yaml import FLOAT, INT
-
-Data = Mapping[str, Any]
+from conformance.language.yaml import Node
 
 KEPT = ("id", "title", "why", "rules", "source", "torch", "dtypes", "devices")
-WIDTH = 110
-SHORT = 90  # characters of JSON that stand on one line
+OF_ROW = frozenset({"torch", "dtypes"})  # what a row has beside variables
 INDENT = 4
 
 
-def written_out(case: Data, program: Data | None = None) -> dict[str, Any]:
-    """Return the ordinary case that `case` with its spellings stands for, on `program` if it is tried on some."""
-    plain = {key: case[key] for key in KEPT if key in case}
-    steps: list[Any] = []
+def like(origin: Node, value: Any) -> Node:
+    """Return a node that stands where `origin` does; lists and mappings may hold plain values beside nodes."""
+    node = Node(value, origin.line, origin.column, ">" if isinstance(value, str) else "")
+    if isinstance(value, dict):
+        node.value = {key: inner if isinstance(inner, Node) else like(origin, inner) for key, inner in value.items()}
+        node.keys = {key: origin.keys.get(key, (origin.line, origin.column)) for key in value}
+    elif isinstance(value, list):
+        node.value = [inner if isinstance(inner, Node) else like(origin, inner) for inner in value]
+    return node
+
+
+def on_program(case: Node, program: Node | None) -> Node:
+    """Return the ordinary case that a case with spellings stands for, on `program` if it is tried on some."""
+    plain = {key: case.value[key] for key in KEPT if key in case.value}
+    steps: list[Node] = []
     if program is not None:
-        plain["id"] = f"{case['id']}-on-{program['id']}"
-        plain["title"] = f"{case['title']}: {program['title']}"
-        plain.update(narrowed(case, program))
-        steps += [definition(program["inputs"], program["result"]), f"g = {made(program['g'])}"]
-        steps += [f"values = [{', '.join(map(made, program['inputs'].values()))}]"]
-    for name, spelling in case["spellings"].items():
-        note = f"# {' '.join(name.split())}\n"
-        fresh = [] if program is None else [fresh_inputs(program)]
-        own = fresh + case.get("given", []) + spelling
-        steps += [with_note(own[0], note), *own[1:]]
-        steps.append({"expect": case["expect"] if program is None else gradients_of(program)})
-    return {**plain, "steps": steps}
+        part = program.value
+        plain |= {
+            "id": like(case.value["id"], f"{case.find('id').value}-on-{program.find('id').value}"),
+            "title": like(case.value["title"], f"{case.find('title').value}: {program.find('title').value}"),
+            **narrowed(case, program),
+        }
+        inputs: dict[str, Node] = part["inputs"].value
+        steps = [
+            like(part["result"], definition(inputs, part["result"].value)),
+            like(part["g"], f"g = {made(part['g'])}"),
+            like(part["inputs"], f"values = [{', '.join(map(made, inputs.values()))}]"),
+        ]
+    given: list[Node] = case.value["given"].value if "given" in case.value else []
+    for name, spelling in case.value["spellings"].value.items():
+        fresh = [] if program is None else [like(program.value["inputs"], fresh_inputs(program))]
+        own: list[Node] = [*fresh, *given, *spelling.value]
+        steps += [with_note(own[0], f"# {' '.join(name.split())}\n"), *own[1:]]
+        expected = case.value["expect"] if program is None else gradients_of(program)
+        steps.append(like(expected, {"expect": expected}))
+    return like(case, {**plain, "steps": like(case.value["spellings"], steps)})
 
 
-def narrowed(case: Data, program: Data) -> dict[str, Any]:
+def of_row(case: Node, name: str, row: Node) -> Node:
+    """Return the ordinary case that a case with rows stands for in one of them."""
+    plain = {key: case.value[key] for key in KEPT if key in case.value}
+    plain |= {
+        "id": like(case.value["id"], f"{case.find('id').value}-{name}"),
+        "title": like(case.value["title"], f"{case.find('title').value}: {name}"),
+        **narrowed(case, row),
+    }
+    lines = [f"{variable} = {literal(value)}" for variable, value in row.value.items() if variable not in OF_ROW]
+    steps = [like(row, "\n".join(lines)), *case.value["steps"].value]
+    return like(case, {**plain, "steps": like(case.value["steps"], steps)})
+
+
+def narrowed(case: Node, other: Node) -> dict[str, Node]:
     """Return the conditions under which both can be run."""
-    conditions = [data["torch"] for data in (case, program) if "torch" in data]
-    dtypes = [data["dtypes"] for data in (case, program) if "dtypes" in data]
-    both = {"torch": ",".join(conditions)} if conditions else {}
-    return {**both, "dtypes": [name for name in dtypes[0] if name in dtypes[-1]]} if dtypes else both
+    torch = [node.value["torch"] for node in (case, other) if "torch" in node.value]
+    dtypes = [node.value["dtypes"] for node in (case, other) if "dtypes" in node.value]
+    both = {"torch": like(torch[-1], ",".join(node.value for node in torch))} if torch else {}
+    if dtypes:
+        common = [node for node in dtypes[0].value if node.value in dtypes[-1].plain]
+        both["dtypes"] = like(dtypes[-1], common)
+    return both
 
 
-def with_note(step: Any, note: str) -> Any:
+def with_note(step: Node, note: str) -> Node:
     """Return a step that begins with a comment, where it has text to begin."""
-    if isinstance(step, str):
-        return note + step
-    return {**step, "do": note + step["do"]} if "do" in step else step
+    if isinstance(step.value, str):
+        return like(step, note + step.value)
+    if "do" in step.value:
+        return like(step, {**step.value, "do": with_note(step.value["do"], note)})
+    if "when" in step.value:
+        block = step.value["when"]
+        first, *others = block.value["steps"].value
+        return like(step, {"when": like(block, {**block.value, "steps": [with_note(first, note), *others]})})
+    return step
 
 
 def definition(inputs: Iterable[str], result: str) -> str:
@@ -81,71 +121,41 @@ def definition(inputs: Iterable[str], result: str) -> str:
     return f"def f({', '.join(inputs)}):\n{textwrap.indent(body, INDENT * ' ')}"
 
 
-def fresh_inputs(program: Data) -> str:
+def fresh_inputs(program: Node) -> str:
     """Return the statement that makes the leaves anew, under their own names and as the list `inputs`."""
-    names = list(program["inputs"])
+    names = list(program.value["inputs"].value)
     targets = ", ".join(names) if len(names) > 1 else f"{names[0]},"
     return f"{targets} = inputs = [x.clone().requires_grad_() for x in values]"
 
 
-def gradients_of(program: Data) -> dict[str, Any]:
+def gradients_of(program: Node) -> Node:
     """Return what must hold after each spelling: the gradients, and that the leaves are as they were."""
-    expected: dict[str, Any] = {"len(found)": len(program["inputs"])}
-    for index, name in enumerate(program["inputs"]):
-        expected[f"found[{index}]"] = program["gradients"][name]
+    gradients = program.value["gradients"]
+    expected: dict[str, Any] = {"len(found)": len(program.value["inputs"].value)}
+    for index, name in enumerate(program.value["inputs"].value):
+        expected[f"found[{index}]"] = gradients.value[name]
         expected[f"found[{index}].dtype == {name}.dtype"] = True
         expected[name] = {"is_leaf": True, "requires_grad": True, "version": 0, "value": f"values[{index}]"}
-    return expected
+    return like(gradients, expected)
 
 
-def made(value: Any) -> str:
+def made(node: Node) -> str:
     """Return the expression that makes a tensor of what a program gives for one."""
-    return value.strip() if isinstance(value, str) else f"tensor({shown(value)})"
+    return literal(node) if isinstance(node.value, str) else f"tensor({literal(node)})"
 
 
-def shown(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(shown, value))}]"
-    return str(value) if not isinstance(value, str) else value.strip()
+def literal(node: Node) -> str:
+    """Return a value as an expression; text is one already, unless it is said to be text."""
+    if isinstance(node.value, dict):
+        return repr(node.find("text").plain)
+    if isinstance(node.value, list):
+        return f"[{', '.join(map(literal, node.value))}]"
+    return node.value.strip() if isinstance(node.value, str) else str(node.value)
 
 
-Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml where PyYAML was built with it
-
-
-class Writer(Dumper):  # type: ignore[misc]
-    """Writes YAML that `document.py` reads as it was, what is short on one line."""
-
-    def ignore_aliases(self, _data: Any) -> bool:
-        return True
-
-
-def collection_node(writer: Any, data: Any) -> Any:
-    text = json.dumps(data, default=str)
-    flow = len(text) <= SHORT and "\\n" not in text
-    if isinstance(data, dict):
-        return writer.represent_mapping("tag:yaml.org,2002:map", data.items(), flow_style=flow)
-    return writer.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flow)
-
-
-def text_node(writer: Any, text: str) -> Any:
-    number = INT.fullmatch(text) or FLOAT.fullmatch(text)  # to YAML 1.2, whatever it is to PyYAML
-    style = "|" if "\n" in text else "'" if number else None
-    return writer.represent_scalar("tag:yaml.org,2002:str", text, style)
-
-
-Writer.add_representer(str, text_node)
-for kind in (dict, list):
-    Writer.add_representer(kind, collection_node)
-
-
-def yaml_of(case: Data) -> str:
-    """Return a case as YAML, as it stands in the list of a case file."""
-    text: str = yaml.dump([case], Dumper=Writer, sort_keys=False, allow_unicode=True, width=WIDTH)
-    return textwrap.indent(text, "  ")
-
-
-def tried_on(case: Data, programs: Mapping[str, Data]) -> Sequence[Data | None]:
+def tried_on(case: Node, programs: Mapping[str, Node]) -> Sequence[Node | None]:
     """Return the programs that a case with spellings is tried on: None alone where it needs none."""
-    if "expect" in case:
+    if "expect" in case.value:
         return [None]
-    return [program for name, program in programs.items() if name in case.get("programs", programs)]
+    named = case.find("programs").plain if "programs" in case.value else programs
+    return [program for name, program in programs.items() if name in named]

@@ -8,17 +8,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from conformance.language import expansion as equivalence
+from conformance.language import expansion
 from conformance.language.errors import CaseFileError, Problem
+from conformance.language.rows import check_rows
 from conformance.language.schema import compiled, load_schema
 from conformance.language.spellings import check_spellings, check_use, read_programs
 from conformance.language.steps import CaseReader
+from conformance.language.writing import written
 from conformance.language.yaml import Node, read_document
 from conformance.model.case import Case
 from conformance.model.rule import Rule
 
-CHECK_SCHEMA = compiled(load_schema("case.schema.json"))
-MOST_PROGRAMS = 100  # what a few lines stand for must not fill the memory
+SCHEMA = load_schema("case.schema.json")
+CHECK_FILE = compiled(SCHEMA)
+CHECK_CASE = compiled({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
+MOST_CASES = 100  # what a few lines stand for must not fill the memory
 
 
 def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
@@ -30,7 +34,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
         line, column = place if isinstance(place, tuple) else (place.line, place.column)
         problems.append(Problem(file=name, line=line, column=column, path=path, message=message, hint=hint))
 
-    CHECK_SCHEMA(root, "", lambda place, path, message, hint: report(place, _short(path), message, hint))
+    CHECK_FILE(root, "", lambda place, path, message, hint: report(place, _short(path), message, hint))
     broken = frozenset(problem.line for problem in problems)
     programs = read_programs(root, report, broken)
     listed = root.value.get("cases") if isinstance(root.value, dict) else None
@@ -43,45 +47,74 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
             continue
         end = nodes[index + 1].line - 1 if index + 1 < len(nodes) else len(lines)
         reader = CaseReader(report, rules, broken)
+        check_rows(reader, node)
         data = reader.read(node)
         check_spellings(reader, node, programs)
-        first = ids.setdefault(data["id"], node.line) if isinstance(data["id"], str) else node.line
-        if first != node.line:
-            report(node.value["id"], "id", f"{data['id']!r} stands twice", f"first in line {first}")
-        if problems:
-            continue
-        topic = root.value["topic"].value
-        if "spellings" in node.value:
-            cases += [replace(case, topic=topic) for case in equivalents(node, programs, rules, name, report)]
-        else:
+        found: list[Case] = []
+        if not problems and node.value.keys() & {"spellings", "parametrize"}:
+            found = list(written_out(node, programs, rules, name, report))
+        elif not problems:
             own = "".join(lines[node.line - 1 : end]).rstrip() + "\n"
-            cases.append(Case(file=name, line=node.line, topic=topic, text=own, digest=digest_of(data), **data))
+            found = [Case(file=name, line=node.line, topic="", text=own, digest=digest_of(data), **data)]
+        for own_id in [case.id for case in found] or [node.find("id").value]:
+            first = ids.setdefault(own_id, node.line) if isinstance(own_id, str) else node.line
+            if first != node.line:
+                report(node.value["id"], "id", f"{own_id!r} stands twice", f"first in line {first}")
+        cases += found
     if not problems:
         check_use(root, programs, nodes, report)
     if problems:
         raise CaseFileError(problems)
-    return cases
+    return [replace(case, topic=root.value["topic"].value) for case in cases]
 
 
-def equivalents(
-    node: Node, programs: Mapping[str, Any], rules: Mapping[str, Rule], name: str, report: Any
+def written_out(
+    node: Node, programs: Mapping[str, Node], rules: Mapping[str, Rule], name: str, report: Any
 ) -> Iterator[Case]:
-    """Yield the cases that one with spellings stands for; what is wrong only then is reported for it as a whole."""
-    case = node.plain
-    chosen = equivalence.tried_on(case, programs)
-    if len(chosen) > MOST_PROGRAMS:
-        report(node, "spellings", f"expected at most {MOST_PROGRAMS} programs to be tried on, got {len(chosen)}")
-    for program in chosen[:MOST_PROGRAMS]:
-        text = equivalence.yaml_of(equivalence.written_out(case, program))
-        try:
-            found = parse_at(text, node.line, name, rules)
-        except CaseFileError as error:
-            for problem in error.problems:
-                within = f"{problem.path}: " if problem.path else ""
-                where = f" on {program['id']}" if program is not None else ""
-                report(node, "spellings", f"written out{where}: {within}{problem.message}", problem.hint)
+    """Yield the cases that one with spellings or rows stands for; each begins in the file where its own part does."""
+    variants: list[tuple[str, int, Node]]
+    if "parametrize" in node.value:
+        rows = node.value["parametrize"]
+        what = "parametrize"
+        variants = [
+            (f" for {row}", rows.keys[row][0], expansion.of_row(node, row, values))
+            for row, values in rows.value.items()
+        ]
+    else:
+        what = "spellings"
+        variants = [
+            (
+                f" on {program.find('id').value}" if program is not None else "",
+                node.line, expansion.on_program(node, program),
+            )
+            for program in expansion.tried_on(node, programs)
+        ]  # fmt: skip
+    if len(variants) > MOST_CASES:
+        report(node, what, f"expected at most {MOST_CASES} cases to be written out, got {len(variants)}")
+    for where, line, variant in variants[:MOST_CASES]:
+        text, placed = written(variant, line)
+        problems: list[Any] = []
+        data = read_case(placed, rules, lambda *problem, to=problems: to.append(problem))
+        if problems:  # they are told at the places where the parts come from
+
+            def own(place: Any, path: str, message: str, hint: str = "", where: str = where) -> None:
+                report(place, what, f"written out{where}: {f'{path}: ' if path else ''}{message}", hint)
+
+            read_case(variant, rules, own)
             continue
-        yield replace(found, text=text, written_out=True)
+        yield Case(file=name, line=line, topic="", text=text, digest=digest_of(data), written_out=True, **data)
+
+
+def read_case(node: Node, rules: Mapping[str, Rule], report: Any) -> dict[str, Any]:
+    """Return what an ordinary case holds beside its text, and report what is wrong with it."""
+    places: set[int] = set()
+
+    def of_shape(place: Node | tuple[int, int], path: str, message: str, hint: str) -> None:
+        places.add(place[0] if isinstance(place, tuple) else place.line)
+        report(place, _short(f"cases[0].{path}"), message, hint)
+
+    CHECK_CASE(node, "", of_shape)
+    return CaseReader(report, rules, frozenset(places)).read(node)
 
 
 def parse_at(text: str, line: int, name: str, rules: Mapping[str, Rule]) -> Case:

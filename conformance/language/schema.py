@@ -125,7 +125,8 @@ def any_of(branches: list[tuple[dict[str, Any], Check]]) -> Check:
     for branch, _ in branches:
         if branch not in mappings:
             names += [branch["title"]] if "title" in branch else [NAMES[name] for name in types_of(branch)]
-    wanted = " or ".join(dict.fromkeys(filter(None, reversed(names))))
+    wider = [name for name in names if name and not any(name in other and name != other for other in names)]
+    wanted = " or ".join(dict.fromkeys(reversed(wider)))
 
     choices = [
         (frozenset(cls for name in types_of(branch) for cls in TYPES[name]), branch.get("required", ()), inner)

@@ -19,8 +19,6 @@ from conformance.language.errors import did_you_mean
 from conformance.language.steps import CaseReader
 from conformance.language.yaml import Node
 
-Program = Mapping[str, Any]
-
 PROVIDED = frozenset("f g inputs".split())  # what a program gives to spellings
 LASTING = frozenset("f g values".split())  # what it gives once, for all of them
 THEIR_KEYS = frozenset({"given", "expect", "programs"})
@@ -28,7 +26,7 @@ FOUND = "found"  # where they leave the gradients
 DRAWN = re.compile(rf"\b({'|'.join(sorted(vocabulary.RANDOM))})\b")
 
 
-def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Program]) -> None:
+def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:
     """Report what is wrong with the spellings of a case, or with what belongs to them in one that has none."""
     case = node.value
     if "spellings" not in case:
@@ -60,15 +58,15 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Progr
             reader.expectation(Node({"expect": case["expect"]}, case["expect"].line, case["expect"].column))
 
 
-def check_names(reader: CaseReader, node: Node, programs: Mapping[str, Program]) -> None:
+def check_names(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:
     """Report names that spellings set although formulas, or the next spelling, look for a program's own there."""
     bound = reader.names.anywhere
     for name in sorted(bound & LASTING):
         reader.report(node.value["spellings"], "spellings", f"{name!r} is set here, and belongs to the program")
-    chosen = () if reader.broken else equivalence.tried_on(node.plain, programs)
+    chosen = () if reader.broken else equivalence.tried_on(node, programs)
     for program in filter(None, chosen):
-        for name in sorted(bound & program["inputs"].keys()):
-            message = f"{name!r} is set here, and is an input of the program {program['id']!r}"
+        for name in sorted(bound & program.value["inputs"].value.keys()):
+            message = f"{name!r} is set here, and is an input of the program {program.find('id').value!r}"
             reader.report(node.value["spellings"], "spellings", message, "choose another name")
 
 
@@ -89,10 +87,10 @@ def steps_of_spelling(reader: CaseReader, name: str, steps: Node, tried: bool) -
     return after
 
 
-def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, Program]:
+def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, Node]:
     """Return the programs of a file by id, and report what is wrong with them."""
     listed = root.value.get("programs") if isinstance(root.value, dict) else None
-    programs: dict[str, Program] = {}
+    programs: dict[str, Node] = {}
     for node in listed.value if listed is not None and isinstance(listed.value, list) else ():
         name = node.find("id").value
         if not isinstance(node.value, dict) or not isinstance(name, str):
@@ -101,11 +99,11 @@ def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, 
             report(node.value["id"], "id", f"{name!r} stands twice")
         elif broken.isdisjoint(node.lines()):
             check_program(node, report)
-        programs[name] = node.plain
+        programs[name] = node
     return programs
 
 
-def check_use(root: Node, programs: Mapping[str, Program], cases: Sequence[Node], report: Any) -> None:
+def check_use(root: Node, programs: Mapping[str, Node], cases: Sequence[Node], report: Any) -> None:
     """Report the programs that nothing is tried on."""
     used: set[str] = set()
     for node in cases:

@@ -6,12 +6,13 @@ has been reported already, and is skipped.
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.language import grammar as language
-from conformance.language import versions, vocabulary
+from conformance.language import patterns, sameness, versions, vocabulary
 from conformance.language.errors import did_you_mean
 from conformance.language.yaml import Node
 from conformance.model.rule import Rule
@@ -20,12 +21,25 @@ from conformance.model.rule import Rule
 EXPRESSIONS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})
 REFERENCES = frozenset({"value", "grad"})
 WARNINGS = frozenset(name for name in vocabulary.EXCEPTIONS if name.endswith("Warning"))
+NONE = "none"  # for an exception or a warning that must not come
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 
 
 def listed(value: object) -> tuple[Any, ...]:
     """Return a list of the file as a tuple; anything else has been reported already."""
     return tuple(value) if isinstance(value, list) else ()
+
+
+def joined(*conditions: str | None) -> str | None:
+    """Return the condition under which all hold: None for none, and "" where one of them has been reported."""
+    given = [condition for condition in conditions if condition is not None]
+    return (",".join(given) if all(given) else "") if given else None
+
+
+def is_quoted(text: str) -> bool:
+    """Whether an expression is nothing but text in quotation marks."""
+    tree = sameness.tree_of(text) if text.strip()[-1:] in ("'", '"') else None
+    return isinstance(tree, ast.Constant) and isinstance(tree.value, str)
 
 
 class CaseReader:
@@ -37,13 +51,12 @@ class CaseReader:
         self.broken = broken
         self.names = language.Names()
         self.torch: str | None = None
+        self.needs: set[str] = set()  # names of the vocabulary in the expectation that is read
 
     def read(self, node: Node) -> dict[str, Any]:
         """Return what a case holds beside its text; one with spellings has no steps of its own."""
         data = node.plain
         self.torch = self.condition(node.value.get("torch"), "torch")
-        if self.torch and not versions.possible([self.torch]):
-            self.report(node.value["torch"], "torch", "no torch fulfils this condition")
         cited = node.find("rules").value
         for index, rule in enumerate(cited if isinstance(cited, list) else ()):
             if isinstance(rule.value, str) and rule.line not in self.broken and rule.value not in self.rules:
@@ -73,8 +86,8 @@ class CaseReader:
 
     def steps(self, listed: Node) -> tuple[dict[str, Any], ...]:
         """Read steps; those whose shape is wrong only lend the names that they bind."""
-        read: list[tuple[Node, language.Parsed | None, bool]] = []
-        for node in listed.value:
+        read: list[tuple[Node, str | None, language.Parsed | None, bool]] = []
+        for node, when in self.one_by_one(listed, None):
             text = (
                 node if isinstance(node.value, str) else node.value.get("do") if isinstance(node.value, dict) else None
             )
@@ -82,34 +95,50 @@ class CaseReader:
             if parsed is not None and parsed.tree is not None:
                 self.names.anywhere |= parsed.bound
                 self.names.attributes |= parsed.attributes
-            read.append((node, parsed, bool(self.broken) and not self.broken.isdisjoint(node.lines())))
+            read.append((node, when, parsed, bool(self.broken) and not self.broken.isdisjoint(node.lines())))
         steps = []
-        for node, parsed, broken in read:
+        for node, when, parsed, broken in read:
             if broken and parsed is not None:
                 self.names.bound |= parsed.bound
             elif not broken:
-                steps.append(self.expectation(node) if parsed is None else self.statements(node, parsed))
+                steps.append(self.expectation(node, when) if parsed is None else self.statements(node, when, parsed))
         return tuple(steps)
 
-    def can_fail(self, step: dict[str, Any]) -> bool:
-        """Whether a step expects something, on a torch that can run it."""
-        conditions = [condition for condition in (self.torch, step.get("torch")) if condition]
-        return bool(step.keys() & {"expect", "raises", "warns"}) and (not conditions or versions.possible(conditions))
+    def one_by_one(self, listed: Node, when: str | None) -> Iterator[tuple[Node, str | None]]:
+        """Yield each step, those of blocks too, with the condition of the blocks around it."""
+        for node in listed.value:
+            block = node.find("when")
+            if block is node or not isinstance(block.value, dict):
+                yield node, when
+                continue
+            inner = block.find("steps")
+            condition = self.condition(block.value.get("torch"), "when.torch", when)
+            if isinstance(inner.value, list):
+                yield from self.one_by_one(inner, joined(when, condition))
 
-    def statements(self, node: Node, parsed: language.Parsed) -> dict[str, Any]:
+    def can_fail(self, step: dict[str, Any]) -> bool:
+        """Whether a step expects something."""
+        return bool(step.keys() & {"expect", "raises", "warns"})
+
+    def statements(self, node: Node, when: str | None, parsed: language.Parsed) -> dict[str, Any]:
         text, path = (node, "") if isinstance(node.value, str) else (node.value["do"], "do")
         self.findings(text, path, parsed)
         line = text.line + (text.style in ("|", ">"))
         step: dict[str, Any] = {"begins": node.line, "line": line, "do": parsed.text}
         if parsed.needs:
             step["needs"] = sorted(parsed.needs)
-        if not isinstance(node.value, str):
-            torch = self.condition(node.value.get("torch"), "torch")
-            if torch is not None:
-                step["torch"] = torch
-            for key in ("raises", "warns"):
-                if key in node.value:
-                    step[key] = self.alternatives(node.value[key], key, torch)
+        own = None if isinstance(node.value, str) else self.condition(node.value.get("torch"), "torch", when)
+        torch = joined(when, own)
+        if torch is not None:
+            step["torch"] = torch
+        for key in ("raises", "warns"):
+            if isinstance(node.value, dict) and key in node.value:
+                step[key] = self.alternatives(node.value[key], key, torch)
+        if isinstance(node.value, dict) and not step.keys() & {"raises", "warns"}:
+            hint = "write the statements as the step itself"
+            if own is not None:
+                hint += ", in when: {torch: …, steps: […]}"
+            self.report(node.keys["do"], "do", "neither raises nor warns stands beside it", hint)
         return step
 
     def findings(self, node: Node, path: str, parsed: language.Parsed) -> None:
@@ -122,28 +151,48 @@ class CaseReader:
             self.report(place, path, finding.message, finding.hint)
 
     def alternatives(self, node: Node, path: str, step_torch: str | None) -> list[dict[str, Any]]:
+        if isinstance(node.value, str):
+            return [{"type": None, "match": [], "torch": None, "line": node.line}]
         nodes = node.value if isinstance(node.value, list) else [node]
         alternatives = []
         for index, entry in enumerate(nodes):
             below = path if entry is node else f"{path}[{index}]"
-            plain = entry.plain
-            kind = plain["type"]
-            match = plain.get("match")
-            condition = self.condition(entry.value.get("torch"), f"{below}.torch")
-            matches = [match] if isinstance(match, str) else match or []
-            alternatives.append({"type": kind, "match": matches, "torch": condition, "line": entry.line})
+            name, match = entry.value["type"].value, entry.value.get("match")
+            condition = self.condition(entry.value.get("torch"), f"{below}.torch", step_torch)
+            matches = [] if match is None else match.value if isinstance(match.value, list) else [match]
+            alternatives.append({
+                "type": None if name == NONE else name,
+                "match": [self.part(part, f"{below}.match") for part in matches],
+                "torch": condition,
+                "line": entry.line,
+            })  # fmt: skip
             word, known = ("warning", WARNINGS) if path == "warns" else ("exception", KNOWN_EXCEPTIONS)
-            if kind is not None and kind not in known:
-                self.report(entry.value["type"], f"{below}.type", f"unknown {word} {kind!r}", did_you_mean(kind, known))
-            if kind is not None and match is None:
+            if name != NONE and name not in known:
+                self.report(entry.value["type"], f"{below}.type", f"unknown {word} {name!r}", did_you_mean(name, known))
+            if name != NONE and match is None:
                 self.report(entry, below, "the key 'match' is missing", "say what the message must contain")
-            if kind is None and match is not None:
-                self.report(entry.value["match"], f"{below}.match", "where nothing comes, no message can match")
+            if name == NONE and match is not None:
+                self.report(match, f"{below}.match", "where nothing comes, no message can match")
+            if name == NONE and match is None and len(nodes) == 1:
+                self.report(entry, below, "none stands alone where there are no alternatives", f"write {path}: none")
         self.tile(node, path, [entry["torch"] for entry in alternatives], step_torch)
         return alternatives
 
-    def condition(self, node: Node | None, path: str) -> str | None:
-        """Return a condition on torch, None where there is none, and "" for one that has been reported."""
+    def part(self, node: Node, path: str) -> Any:
+        """Return what a message must contain: text, or {"regex": pattern}."""
+        if isinstance(node.value, str):
+            return node.value
+        pattern = node.value["regex"]
+        wrong = patterns.why_not(pattern.value)
+        if wrong:
+            self.report(pattern, f"{path}.regex", *wrong)
+        return {"regex": pattern.value}
+
+    def condition(self, node: Node | None, path: str, within: str | None = None) -> str | None:
+        """Return a condition on torch, None where there is none, and "" for one that has been reported.
+
+        `within` is the condition of what lies around it, besides the case's own.
+        """
         if node is None:
             return None
         if not isinstance(node.value, str) or not node.value.strip():
@@ -153,47 +202,60 @@ class CaseReader:
         except ValueError as error:
             self.report(node, path, str(error))
             return ""
+        around = joined(self.torch, within)
+        if not versions.possible([node.value]):
+            first, last = vocabulary.OLDEST, versions.LAST
+            hint = f"releases from {first} on count, up to {last}, a few after the newest that is known"
+            self.report(node, path, f"no torch fulfils the condition {node.value!r}", hint)
+            return ""
+        if around and not versions.possible([around, node.value]):
+            message = f"no torch fulfils the condition {node.value!r} where {around!r} holds"
+            self.report(node, path, message, "that is said around it")
+            return ""
         return node.value
 
     def tile(self, place: Node, path: str, conditions: Sequence[str | None], step_torch: str | None) -> None:
         if "" in (*conditions, self.torch, step_torch):
             return
-        within = ",".join(filter(None, (self.torch, step_torch))) or None
-        problem = versions.gaps_and_overlaps(conditions, within)
+        problem = versions.gaps_and_overlaps(conditions, joined(self.torch, step_torch))
         if problem:
             self.report(place, path, f"the alternatives don't tile: {problem}", "each torch needs exactly one")
 
-    def expectation(self, node: Node) -> dict[str, Any]:
+    def expectation(self, node: Node, when: str | None = None) -> dict[str, Any]:
         value = node.value["expect"]
         step: dict[str, Any] = {"line": node.line, "expect": []}
-        torch = self.condition(node.value.get("torch"), "torch")
+        torch = joined(when, self.condition(node.value.get("torch"), "torch", when))
         if torch is not None:
             step["torch"] = torch
-        needs: set[str] = set()
+        self.needs = set()
         for subject, expected in value.value.items():
             line, column = value.keys[subject]
             path = f"expect.{subject}"
             if subject != "log" or "log" in self.names.bound:
-                needs |= self.expression(Node(subject, line, column), path)
-            checks = self.checks(subject, expected, path, torch, needs)
+                self.needs |= self.expression(Node(subject, line, column), path)
+                if sameness.looks_at_nothing(subject):
+                    message = "is the same whatever the case does: this can't fail"
+                    self.report((line, column), path, message, "look at something that the case has set")
+            checks = self.checks(subject, expected, path, torch)
             step["expect"].append({"line": line, "subject": subject, "checks": checks})
-        if needs:
-            step["needs"] = sorted(needs)
+        if self.needs:
+            step["needs"] = sorted(self.needs)
         return step
 
-    def checks(self, subject: str, node: Node, path: str, torch: str | None, needs: set[str]) -> list[list[Any]]:
+    def checks(self, subject: str, node: Node, path: str, torch: str | None) -> list[list[Any]]:
         if subject == "log":
-            return [["log", self.value(node, path, torch, None, needs), node.line]]
-        if not isinstance(node.value, dict) or "torch" in node.value:
-            return [["value", self.value(node, path, torch, "value", needs), node.line]]
+            return [["log", self.value(node, path, torch, None), node.line]]
+        if not isinstance(node.value, dict) or node.value.keys() & {"torch", "text"}:
+            return [["value", self.value(node, path, torch, "value", subject), node.line]]
         checks: list[list[Any]] = []
         for name, expected in node.value.items():
             below = f"{path}.{name}"
-            if name == "grad" and isinstance(expected.value, dict) and "torch" not in expected.value:
-                inner = self.checks("", expected, below, torch, needs)
+            observed = f"({subject}\n).grad" if name == "grad" else subject
+            if name == "grad" and isinstance(expected.value, dict) and not expected.value.keys() & {"torch", "text"}:
+                inner = self.checks(observed, expected, below, torch)
                 checks.append([name, {"checks": inner}, expected.line])
             else:
-                checks.append([name, self.value(expected, below, torch, name, needs), expected.line])
+                checks.append([name, self.value(expected, below, torch, name, observed), expected.line])
         for name in {"rtol", "atol"} & set(node.value):
             if not math.isfinite(node.value[name].value):
                 self.report(
@@ -203,21 +265,35 @@ class CaseReader:
                 self.report(node.keys[name], f"{path}.{name}", "a tolerance alone checks nothing", "add a value")
         return checks
 
-    def value(self, node: Node, path: str, torch: str | None, check: str | None, needs: set[str]) -> Any:
-        """Return the value of a check as data; text becomes an expression where the check takes one."""
-        if isinstance(node.value, dict):
+    def value(self, node: Node, path: str, torch: str | None, check: str | None, observed: str = "") -> Any:
+        """Return what a check expects of `observed` as data, for each of its alternatives."""
+        if isinstance(node.value, dict) and "torch" in node.value:
             entries = node.value["torch"].value
             conditions = []
             for text in entries:
                 line, column = node.value["torch"].keys[text]
-                conditions.append(self.condition(Node(text, line, column), f"{path}.torch"))
+                conditions.append(self.condition(Node(text, line, column), f"{path}.torch", torch))
             self.tile(node, path, conditions, torch)
-            own: set[str] = set()  # what an alternative needs is the business of its condition
-            return {"torch": {text: self.value(entry, path, torch, check, own) for text, entry in entries.items()}}
+            kept, self.needs = self.needs, set()  # what an alternative needs is the business of its condition
+            chosen = {text: self.value(entry, path, torch, check, observed) for text, entry in entries.items()}
+            self.needs = kept
+            return {"torch": chosen}
+        value = self.plain_value(node, path, check)
+        if check in EXPRESSIONS | REFERENCES and sameness.compares_with_itself(observed, check, value):
+            self.report(node, path, "is compared with itself: this can't fail", "say what it must be")
+        return value
+
+    def plain_value(self, node: Node, path: str, check: str | None) -> Any:
+        """Return a value as data: text is an expression where the check takes one, elsewhere a name or an event."""
+        if isinstance(node.value, dict):
+            text = node.value["text"].plain
+            return [{"expr": repr(each)} for each in text] if isinstance(text, list) else {"expr": repr(text)}
         if isinstance(node.value, list):
-            return [self.value(entry, f"{path}[{i}]", torch, check, needs) for i, entry in enumerate(node.value)]
+            return [self.plain_value(entry, f"{path}[{i}]", check) for i, entry in enumerate(node.value)]
         if isinstance(node.value, str) and (check in EXPRESSIONS or check in REFERENCES):
-            needs |= self.expression(node, path)
+            self.needs |= self.expression(node, path)
+            if is_quoted(node.value):
+                self.report(node, path, "is text in quotation marks, as an expression", "write {text: …}")
             return {"expr": node.value.strip()}
         return node.value
 

@@ -13,6 +13,12 @@ from collections.abc import Iterable, Sequence
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from conformance.language import vocabulary
+
+AHEAD = 5  # minor releases after the newest that is known of which a condition may speak: about a year
+NEWEST = max(Version(release) for release in vocabulary.RELEASES)
+FIRST = (*Version(vocabulary.OLDEST).release, 0)
+LAST = f"{NEWEST.major}.{NEWEST.minor + AHEAD}"
 OPERATORS = (">=", "<=", ">", "<", "==", "!=")
 SENTENCE = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
 
@@ -71,13 +77,14 @@ def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = Non
 
 
 def possible(conditions: Sequence[str]) -> bool:
-    """Whether some torch fulfils all of `conditions`."""
-    return any(all(holds(condition, release) for condition in conditions) for release in telling_releases(conditions))
+    """Whether some torch that the suite supports, or may come to support soon, fulfils all of `conditions`."""
+    within = [*conditions, f"<={LAST}"]
+    return any(all(holds(condition, release) for condition in within) for release in telling_releases(within))
 
 
 def telling_releases(conditions: Iterable[str | None]) -> list[str]:
     """Return releases among which are all at which one of the conditions begins or ceases to hold, and those before."""
-    releases = {(1, 13, 0), (9999, 0, 0)}
+    releases = {FIRST, (9999, 0, 0)}
     for condition in conditions:
         for part in parse(condition) if condition else ():
             major, minor, patch = (*Version(part.version).release, 0, 0)[:3]
@@ -88,4 +95,4 @@ def telling_releases(conditions: Iterable[str | None]) -> list[str]:
                 releases.add((major, minor - 1, 9999))
             else:
                 releases.add((major - 1, 9999, 9999))
-    return [".".join(map(str, release)) for release in sorted(releases) if release >= (1, 13, 0)]
+    return [".".join(map(str, release)) for release in sorted(releases) if release >= FIRST]

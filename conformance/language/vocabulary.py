@@ -23,6 +23,9 @@ def _since(lists: dict[str, list[str]]) -> dict[str, str]:
 
 NAMESPACES: dict[str, dict[str, str]] = {path: _since(lists) for path, lists in _LISTS["namespaces"].items()}
 ATTRIBUTES: dict[str, str] = {**_since(_LISTS["attributes"]), "_version": OLDEST, "_base": OLDEST}
+RELEASES: frozenset[str] = frozenset(
+    release for lists in (*_LISTS["namespaces"].values(), _LISTS["attributes"]) for release in lists
+)  # those that brought a name
 
 # The name under which a case finds each namespace without "torch." before it.
 ROOTS: dict[str, str] = {

@@ -7,7 +7,8 @@ running; `program.py` chooses among the alternatives for one torch. Of a step
      "raises": [{"type": "RuntimeError", "match": ["version 1"], "torch": "<2.8", "line": 8}, …], "warns": […]}
     {"line": 9, "expect": [{"line": 10, "subject": "a", "checks": [["grad", <value>, 10], …]}]}
 
-a value is JSON as it stands, {"expr": text}, or {"torch": {condition: value, …}}.
+a part of `match` may be {"regex": pattern}; a value is JSON as it stands, {"expr": text}, or
+{"torch": {condition: value, …}}.
 """
 
 from __future__ import annotations

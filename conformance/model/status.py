@@ -88,7 +88,8 @@ TABLE: dict[Status, StatusRow] = {
         explanation="a known issue that does not fail any more; its entry is to be edited",
     ),
     "unsupported": StatusRow(
-        sign="–", verdict="lacking", pytest="skipped", severity=1, role="grey",
+        sign="–",  # noqa: RUF001 - what can't be is dashed out
+        verdict="lacking", pytest="skipped", severity=1, role="grey",
         explanation="this torch or device lacks the feature, operation or dtype; the reason is given",
     ),
     "not-run": StatusRow(

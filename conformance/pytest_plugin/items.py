@@ -38,10 +38,16 @@ class CaseFile(pytest.File):
         node.conformance = conformance
         return node
 
-    def collect(self) -> Iterator[CaseItem]:
-        cases = self.conformance.cases(self.path)
+    def collect(self) -> Iterator[pytest.Item]:
         if self.conformance.refused:
             return  # the first file has said why, and nothing can be run
+        try:
+            cases = self.conformance.cases(self.path)
+        except CaseFileError as error:
+            if self.is_asked_for_items():
+                raise  # pytest would else only say that they are not there
+            yield BrokenFile.of(self, error)
+            return
         try:
             self.conformance.known_issues(self.path.parent)
             targets = list(self.conformance.targets())
@@ -53,11 +59,38 @@ class CaseFile(pytest.File):
             for target in targets:
                 yield CaseItem.of(self, case, target, self.conformance.marks(case, target, level))
 
+    def is_asked_for_items(self) -> bool:
+        """Whether an argument names a case of this file."""
+        place = self.config.invocation_params.dir
+        named = (str(argument).partition("::") for argument in self.config.args)
+        return any(item and (place / file).resolve() == self.path for file, _, item in named)
+
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002 - as pytest calls it
         """Return the problems of the file as they are; a traceback through the loader would tell nothing."""
         if isinstance(excinfo.value, (CaseFileError, Refused)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
+
+
+class BrokenFile(pytest.Item):
+    """Stands for the cases of a file that can't be read, and fails; the other files are run."""
+
+    error: CaseFileError
+
+    @classmethod
+    def of(cls, parent: CaseFile, error: CaseFileError) -> BrokenFile:
+        item: BrokenFile = cls.from_parent(parent, name="does not load")
+        item.error = error
+        return item
+
+    def runtest(self) -> None:
+        raise self.error
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        return str(self.error) if excinfo.value is self.error else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
+        return self.path, self.error.problems[0].line - 1, self.name
 
 
 class CaseItem(pytest.Item):
@@ -94,8 +127,12 @@ class CaseItem(pytest.Item):
         return self.case.id, str(self.target), str(self.path)
 
     def runtest(self) -> None:
-        observed = self.conformance.scheduler.run(self)
-        self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+        try:
+            observed = self.conformance.scheduler.run(self)
+            self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+        except Exception as error:
+            self.outcome = Outcome(status="internal-error", reason=f"{type(error).__name__}: {error}")
+            raise
         reported = TABLE[outcome.status].pytest
         if reported == "skipped":
             pytest.skip(f"{outcome.status}: {outcome.reason}")

@@ -32,6 +32,8 @@ from conformance.pytest_plugin.session import ConformanceSession
 from conformance.results.merge import another_build
 
 HANDED_OVER = "conformance_sketches"  # the key of what workers of pytest-xdist have gathered
+BROKEN = "conformance_broken"  # and of the case files that they could not load
+NARROWING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf")  # options that leave cases out
 
 
 def positive(text: str) -> float:
@@ -119,6 +121,7 @@ class Running:
         self.defects = 0  # items at which the suite itself failed
         self.strangers: dict[Any, str] = {}  # workers that test another build, and what tells so
         self.named = {path_of(argument, config) for argument in config.args}
+        self.broken: list[str] = []  # a line for each case file that workers of pytest-xdist could not load
 
     def pytest_sessionstart(self) -> None:
         """Start the worker before anything is collected, if there are cases among the arguments."""
@@ -270,6 +273,7 @@ class Running:
         scheduler = self.conformance.scheduler
         scheduler.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
         if self.recorder is None:
+            self.config.workeroutput[BROKEN] = self.conformance.broken_files()  # type: ignore[attr-defined]
             if scheduler.knows_build:
                 self.config.workeroutput[HANDED_OVER] = scheduler.sketches.handed_over()  # type: ignore[attr-defined]
         elif self.recorder.journal is not None:
@@ -280,31 +284,39 @@ class Running:
     def complaints(self) -> Iterator[str]:
         """Yield a line for each reason why a run is red besides its outcomes."""
         yield from (f"required device {line}" for line in self.conformance.lost_devices())
+        yield from self.broken or self.conformance.broken_files()
         yield from (f"known issue {line}" for line in self.stray_issues())
         yield from self.strangers.values()
         if self.defects:
-            yield f"internal error: {self.defects} items end with {TABLE['internal-error'].headline}"
+            yield f"internal error: {self.defects} item{'s' * (self.defects > 1)}: {TABLE['internal-error'].headline}"
 
     def stray_issues(self) -> list[str]:
         """Return a line for each known issue that is about no case, if all cases that it could be about were found."""
-        if self.recorder is None or self.recorder.journal is None or not all(path.is_dir() for path in self.named):
+        narrowed = any(getattr(self.config.option, name, None) for name in NARROWING)
+        is_recorded = self.recorder is not None and self.recorder.journal is not None
+        broken = self.broken or self.conformance.broken_files()  # entries may be about their cases
+        if narrowed or broken or not is_recorded or not all(map(Path.is_dir, self.named)):
             return []
-        return self.conformance.issues_without_case((case, file) for case, _, file in self.collected)
+        return self.conformance.issues_without_case(self.named)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take over what a worker of pytest-xdist has gathered; one that died has left nothing."""
-        handed_over = getattr(node, "workeroutput", {}).get(HANDED_OVER)
+        gathered = getattr(node, "workeroutput", {})
+        self.broken = gathered.get(BROKEN, self.broken)
+        handed_over = gathered.get(HANDED_OVER)
         if handed_over is not None and self.conformance.scheduler.knows_build:
             self.conformance.scheduler.sketches.take_over(handed_over)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.recorder is None or self.recorder.journal is None:
+        complaints = list(self.complaints())
+        if self.recorder is None or (self.recorder.journal is None and not complaints):
             return
         terminalreporter.section("autograd conformance")
-        for line in [*self.conformance.scheduler.build.header(), *self.recorder.table()]:
-            terminalreporter.write_line(line)
-        for line in self.complaints():
+        if self.recorder.journal is not None:
+            for line in [*self.conformance.scheduler.build.header(), *self.recorder.table()]:
+                terminalreporter.write_line(line)
+        for line in complaints:
             terminalreporter.write_line(line, red=True)
         for line in self.conformance.overdue(date.today()):
             terminalreporter.write_line(f"known issue {line}", yellow=True)

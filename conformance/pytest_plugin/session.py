@@ -122,25 +122,33 @@ class ConformanceSession:
         """Return what an outcome counts as, given what is known of the case, which is in the file at `path`."""
         return self.known_issues(path.parent).judge(case.id, target, self.build, outcome)
 
-    def issues_without_case(self, collected: Iterable[tuple[str, str]]) -> list[str]:
-        """Return a line for each known issue that is about none of the cases that were `collected`, given with files.
+    def issues_without_case(self, places: Iterable[Path]) -> list[str]:
+        """Return a line for each known issue that is about no case, of those lists whose cases have all been read.
 
-        Only lists that stand beside cases are looked at, and the one that was asked for: those that they include are
-        somebody else's, and may speak of cases that are not here.
+        Such a list stands in one of `places`, which were searched for cases, or was asked for. Lists that it includes
+        are somebody else's, and may speak of cases that are not here.
         """
+        places = tuple(places)
         ids: dict[Path, set[str]] = {}
-        for case, file in collected:
-            ids.setdefault(Path(file).parent, set()).add(case)
-        if self.list_given is not None:
-            ids = {directory: set().union(*ids.values()) for directory in list(ids)[:1]}
-        lines = []
-        for directory, cases in ids.items():
-            own = self.list_given or find_known_issues(directory)
-            name = self.name_of(own) if own is not None else ""
-            for entry in self.known_issues(directory).entries:
-                if entry.file == name and not any(map(entry.names, cases)):
-                    lines.append(f"{entry.place}: there is no case {entry.case}")  # noqa: PERF401 - read it aloud
-        return lines
+        for path, cases in self.cases_read().items():
+            own = self.list_given or find_known_issues(path.parent)
+            if own is not None and (own == self.list_given or any(map(own.resolve().is_relative_to, places))):
+                ids.setdefault(own, set()).update(case.id for case in cases)
+        return [
+            f"{entry.place}: there is no case {entry.case}"
+            for own, found in ids.items()
+            for entry in self.known_issues(own.parent).entries
+            if entry.file == self.name_of(own) and not any(map(entry.names, found))
+        ]
+
+    def broken_files(self) -> list[str]:
+        """Return a line for each case file that does not load."""
+        broken = {path: cases for path, cases in self.read.items() if isinstance(cases, CaseFileError)}
+        return [f"{self.name_of(path)} does not load: {error.problems[0]}" for path, error in broken.items()]
+
+    def cases_read(self) -> dict[Path, list[Case]]:
+        """Return the cases of each file that loads."""
+        return {path: cases for path, cases in self.read.items() if not isinstance(cases, CaseFileError)}
 
     def overdue(self, today: date) -> list[str]:
         """Return a line for each known issue that somebody should have looked at again by `today`."""

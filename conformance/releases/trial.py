@@ -41,8 +41,7 @@ class Trial:
     @property
     def script(self) -> str:
         """The case as a script in plain torch."""
-        script = script_for(self.case)
-        return script.text if script is not None else ""
+        return script_for(self.case).text
 
     def bisect(self, releases: Sequence[Release], is_old_good: bool, kept: Path | None) -> Bisected:
         """Return where among `releases` the case begins to fail, or to hold if it failed on the old ones.

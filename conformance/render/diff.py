@@ -6,12 +6,12 @@ from typing import Any
 
 from conformance.model.report import Report
 from conformance.render.markdown import render
-from conformance.render.text import LONG, build_name, count_words, cut, outcome_line
+from conformance.render.text import LONG, build_name, count_words, outcome_line, shortened
 from conformance.render.visible import line_of
 from conformance.results.diff import FORMAT, KINDS, MEANINGS, Change, Difference, Differences, notes_of, record_of
 
 ORDER = (*KINDS, "unchanged")
-TOLD = ("regressed", "changed-failure", "expected-failure", "fixed")  # kinds that say something of torch: rules are quoted
+QUOTED = ("regressed", "changed-failure", "expected-failure", "fixed")  # kinds of which rules are quoted
 LONGEST = 2000  # characters of a line; a report can name a thousand targets
 MENTIONED = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
 
@@ -53,17 +53,19 @@ def text_of(difference: Difference) -> str:
     for kind, changes in difference.by_kind.items():
         lines += ["", f"{kind.replace('-', ' ')}: {MEANINGS[kind]}"]
         for change in changes:
-            told = shown(difference, change)
-            cites = f"  ({told['cites']})" if told["cites"] else ""
-            lines += [f"  {told['case']} [{told['target']}]  {told['statuses']}  {told['place']}{cites}"]
-            lines += [f"      {when}: {text}" for when, text in told["accounts"]]
-            lines += [f"      rule {rule['id']} ({rule['level']}): {rule['text']}" for rule in told["rules"]]
+            entry = entry_of(difference, change)
+            cites = f"  ({entry['cites']})" if entry["cites"] else ""
+            lines += [f"  {entry['case']} [{entry['target']}]  {entry['statuses']}  {entry['place']}{cites}"]
+            lines += [f"      {when}: {text}" for when, text in entry["accounts"]]
+            lines += [f"      rule {rule['id']} ({rule['level']}): {rule['text']}" for rule in entry["rules"]]
     return "".join(f"{line_of(line, LONGEST)}\n" for line in lines)
 
 
 def markdown_of(difference: Difference) -> str:
     """Return the difference as Markdown, for a comment or a job's page."""
-    groups = {kind: [shown(difference, change) for change in changes] for kind, changes in difference.by_kind.items()}
+    groups = {
+        kind: [entry_of(difference, change) for change in changes] for kind, changes in difference.by_kind.items()
+    }
     context = {
         "verdict": verdict(difference), "old": report_line(difference.old), "new": report_line(difference.new),
         "notes": notes_of(difference), "counts": difference.counts, "unchanged": difference.unchanged,
@@ -83,10 +85,10 @@ def report_line(report: Report) -> str:
     return f"{build_name(report.build)}: {told or 'no cases'}"
 
 
-def shown(difference: Difference, change: Change) -> dict[str, Any]:
+def entry_of(difference: Difference, change: Change) -> dict[str, Any]:
     """Return what there is to tell of a change, in words."""
-    rules = difference.rules_of(change) if change.kind in TOLD else []
-    cites = "" if change.kind in TOLD else ", ".join(change.case.rules)
+    rules = difference.rules_of(change) if change.kind in QUOTED else []
+    cites = "" if change.kind in QUOTED else ", ".join(change.case.rules)
     latest = change.new or change.old
     return {
         "case": change.case.id,
@@ -95,7 +97,7 @@ def shown(difference: Difference, change: Change) -> dict[str, Any]:
         "place": f"{change.case.file}:{latest.line if latest and latest.line else change.case.line}",
         "accounts": [] if change.kind in MENTIONED else accounts(change),
         "cites": cites,
-        "rules": [{"id": rule.id, "level": rule.level, "text": cut(rule.text, LONG)} for rule in rules],
+        "rules": [{"id": rule.id, "level": rule.level, "text": shortened(rule.text, LONG)} for rule in rules],
     }
 
 

@@ -36,7 +36,7 @@ def failure_text(
         lines.append(f"  called in {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
         lines.append(outcome.reason)
-    for entry in known:
+    for entry in known if TABLE[outcome.status].tells_of_torch else ():
         if outcome.status in ("known", "fixed"):
             lines += [f"known issue: {entry.reason}", *([f"     {entry.link}"] if entry.link else [])]
         else:

@@ -1,7 +1,7 @@
 """Lists what changed from one release of torch to the next, as the cases hold it: each bound, with both of its sides.
 
 A case is looked at just before and at each release that one of its conditions, or a name that it needs, speaks of;
-what differs between the two is a turn.
+what differs between the two is a behaviour change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from conformance.execution.program import choose, chosen
 from conformance.language import versions, vocabulary
 from conformance.model.case import Case
 from conformance.render.markdown import render
-from conformance.render.text import LONG, cut
+from conformance.render.text import LONG, shortened
 from conformance.render.visible import line_of
 
 NOTHING = "nothing"
@@ -24,7 +24,7 @@ Step = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class BehaviourChange:
     """One thing that is otherwise from `release` on; `place` is what it is about, empty for the case as a whole."""
 
     release: str
@@ -35,28 +35,28 @@ class Turn:
     after: str
 
     def record(self) -> dict[str, Any]:
-        """Return the turn as JSON has it."""
+        """Return the change as JSON has it."""
         return {
             "release": self.release, "case": self.case.id, "title": self.case.title, "rules": list(self.case.rules),
             "file": self.case.file, "line": self.line, "place": self.place, "before": self.before, "after": self.after,
         }  # fmt: skip
 
 
-def turns_of(cases: Iterable[Case]) -> list[Turn]:
+def behaviour_changes_of(cases: Iterable[Case]) -> list[BehaviourChange]:
     """Return what the cases say of the releases, the oldest release first.
 
     What is written out from an equivalence needs what its spellings and programs need, of which other cases tell.
     """
-    found = [turn for case in cases if not case.written_out for turn in turns_in(case)]
-    return sorted(found, key=lambda turn: (versions.version_of(turn.release), turn.case.file, turn.line))
+    found = [change for case in cases if not case.written_out for change in behaviour_changes_in(case)]
+    return sorted(found, key=lambda change: (versions.version_of(change.release), change.case.file, change.line))
 
 
-def turns_in(case: Case) -> Iterator[Turn]:
+def behaviour_changes_in(case: Case) -> Iterator[BehaviourChange]:
     releases = versions.telling_releases(conditions_of(case))
     for older, newer in pairwise(releases):
         for line, place, before, after in differences(case, older, newer):
             release = newer.removesuffix(".0")
-            yield Turn(release=release, case=case, line=line, place=place, before=before, after=after)
+            yield BehaviourChange(release=release, case=case, line=line, place=place, before=before, after=after)
 
 
 def conditions_of(case: Case) -> list[str]:
@@ -92,9 +92,9 @@ def differences(case: Case, older: str, newer: str) -> Iterator[tuple[int, str, 
             gone.append(step)
         elif there[1]:
             old = gone.pop(0) if gone else None
-            yield step["line"], "step", told(old, older) if old else NOTHING, told(step, newer)
+            yield step["line"], "step", step_text(old, older) if old else NOTHING, step_text(step, newer)
     for step in gone:
-        yield step["line"], "step", told(step, older), NOTHING
+        yield step["line"], "step", step_text(step, older), NOTHING
 
 
 def lacking(case: Case, release: str) -> str:
@@ -120,66 +120,67 @@ def step_differences(step: Step, older: str, newer: str) -> Iterator[tuple[int, 
         if key in step:
             before, after = (chosen(step, release)[key] for release in (older, newer))
             if (before["type"], before["match"]) != (after["type"], after["match"]):
-                yield step["line"], key, message(before), message(after)
+                yield step["line"], key, raised_text(before), raised_text(after)
     for entry in step.get("expect", ()):
         for name, value, line in entry["checks"]:
             sides = [choose(value, release) for release in (older, newer)]
             if sides[0] != sides[1]:
-                yield line, place_of(entry, name), shown(sides[0]), shown(sides[1])
+                yield line, place_of(entry, name), value_text(sides[0]), value_text(sides[1])
 
 
 def place_of(entry: Mapping[str, Any], name: str) -> str:
     return entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
 
 
-def told(step: Step, release: str) -> str:
+def step_text(step: Step, release: str) -> str:
     """Return what a step does or expects, in one line."""
     if "expect" in step:
         return "; ".join(
-            f"{place_of(entry, name)}: {shown(choose(value, release))}"
+            f"{place_of(entry, name)}: {value_text(choose(value, release))}"
             for entry in step["expect"]
             for name, value, _ in entry["checks"]
         )
     picked = chosen(step, release)
-    ends = [f"{key} {message(picked[key])}" for key in ("raises", "warns") if key in picked]
+    ends = [f"{key} {raised_text(picked[key])}" for key in ("raises", "warns") if key in picked]
     return ", ".join([" ".join(step["do"].split()), *ends])
 
 
-def message(expected: Mapping[str, Any]) -> str:
+def raised_text(expected: Mapping[str, Any]) -> str:
     if expected["type"] is None:
         return NOTHING
-    return f"{expected['type']}: " + " … ".join(expected["match"])
+    parts = [part if isinstance(part, str) else f"/{part['regex']}/" for part in expected["match"]]
+    return f"{expected['type']}: " + " … ".join(parts)
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return what a check expects, as a case file has it."""
     if isinstance(value, dict):
         if "checks" in value:
-            return ", ".join(f"{name} {shown(inner)}" for name, inner, _ in value["checks"])
+            return ", ".join(f"{name} {value_text(inner)}" for name, inner, _ in value["checks"])
         return str(value["expr"])
     if isinstance(value, list):
-        return f"[{', '.join(map(shown, value))}]"
+        return f"[{', '.join(map(value_text, value))}]"
     words = {None: "null", True: "true", False: "false"}
     return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
-def text_of(turns: Iterable[Turn]) -> str:
-    """Return the turns for a terminal, release by release."""
+def text_of(changes: Iterable[BehaviourChange]) -> str:
+    """Return the changes for a terminal, release by release."""
     lines: list[str] = []
     release = ""
-    for turn in turns:
-        if turn.release != release:
-            release = turn.release
+    for change in changes:
+        if change.release != release:
+            release = change.release
             lines += ["", f"torch {release}"] if lines else [f"torch {release}"]
-        place = f", {turn.place}" if turn.place else ""
+        place = f", {change.place}" if change.place else ""
         lines += [
-            f"  {turn.case.title}  ({turn.case.file}:{turn.line}{place})",
-            f"      before: {turn.before}",
-            f"      since:  {turn.after}",
+            f"  {change.case.title}  ({change.case.file}:{change.line}{place})",
+            f"      before: {change.before}",
+            f"      since:  {change.after}",
         ]
-    return "".join(f"{cut(line_of(line), 4 * LONG)}\n" for line in lines)
+    return "".join(f"{shortened(line_of(line), 4 * LONG)}\n" for line in lines)
 
 
-def markdown_of(turns: Iterable[Turn]) -> str:
-    """Return the turns as a table in Markdown."""
-    return render("history.md", {"turns": list(turns)})
+def markdown_of(changes: Iterable[BehaviourChange]) -> str:
+    """Return the changes as a table in Markdown."""
+    return render("history.md", {"changes": list(changes)})

@@ -61,7 +61,7 @@ def escaped(value: Any) -> Any:
     return value if isinstance(value, (Markup, int)) else code(str(value))
 
 
-def cut(text: str, limit: int) -> str:
+def fitted(text: str, limit: int) -> str:
     """Return the lines of a Markdown text that `limit` bytes hold, its tags closed, and how many are left out."""
     if len(text.encode()) <= limit:
         return text

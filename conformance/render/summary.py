@@ -10,7 +10,7 @@ from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.rule import Rule
 from conformance.model.status import RED, TABLE
-from conformance.render.markdown import cut, render
+from conformance.render.markdown import fitted, render
 from conformance.render.page.builds import release_key
 from conformance.render.text import build_name, count_words, outcome_line
 
@@ -60,7 +60,7 @@ def summary_of(reports: Sequence[Report], limit: int) -> str:
     """Return the summary of `reports`, in the order of releases, of at most `limit` bytes."""
     targets = list(dict.fromkeys(target for report in reports for target in report.targets))
     parts = [part_of(report, targets) for report in sorted(reports, key=lambda report: release_key(report.build))]
-    return cut(render("summary.md", {"targets": targets, "parts": parts}), limit)
+    return fitted(render("summary.md", {"targets": targets, "parts": parts}), limit)
 
 
 def part_of(report: Report, targets: Sequence[str]) -> Part:

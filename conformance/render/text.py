@@ -31,10 +31,10 @@ def run_lines(report: Report) -> list[str]:
     words = [f"{run.run.started} (pytest {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs]
     return [
         *(
-            f"{ran[number]:,} of {total} outcomes are of the run of {cut(words[number], LONG)}"
+            f"{ran[number]:,} of {total} outcomes are of the run of {shortened(words[number], LONG)}"
             for number in range(1, len(words))
         ),
-        f"the others are of the run of {cut(words[0], LONG)}",
+        f"the others are of the run of {shortened(words[0], LONG)}",
     ]
 
 
@@ -45,13 +45,13 @@ def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> s
 
 def outcome_line(outcome: Outcome) -> str:
     """Return what was wrong first, or why a case was not run; each value is cut, so that the others still show."""
-    known = f"{cut(outcome.issue.reason)} " if outcome.issue is not None else ""
+    known = f"{shortened(outcome.issue.reason)} " if outcome.issue is not None else ""
     if not outcome.failures:
-        return f"{known}{cut(outcome.reason, LONG)}".rstrip()
+        return f"{known}{shortened(outcome.reason, LONG)}".rstrip()
     first = outcome.failures[0]
     more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
-    path = f"{cut(first.path)}: " if first.path else ""
-    return f"{known}{path}expected {cut(first.expected)}, observed {cut(first.observed)}{more}"
+    path = f"{shortened(first.path)}: " if first.path else ""
+    return f"{known}{path}expected {shortened(first.expected)}, observed {shortened(first.observed)}{more}"
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
@@ -60,5 +60,5 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
-def cut(text: str, length: int = SHORT) -> str:
+def shortened(text: str, length: int = SHORT) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"

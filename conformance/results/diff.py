@@ -245,4 +245,4 @@ def outcome_record(outcome: Outcome | None) -> dict[str, Any] | None:
     """Return what there is to say of an outcome besides whose it is and how long it took."""
     if outcome is None:
         return None
-    return {name: value for name, value in outcome.record().items() if name not in ("case", "target", "seconds")}
+    return {name: value for name, value in outcome.record().items() if name not in ("case", "target", "seconds", "run")}

@@ -46,7 +46,7 @@ def dtype_of(tensor: torch.Tensor) -> str:
 
 
 def device_of(tensor: torch.Tensor) -> str:
-    return tensor.device.type
+    return str(tensor.device.type)
 
 
 def grad_of(tensor: torch.Tensor) -> Optional[torch.Tensor]:
@@ -176,6 +176,7 @@ CHECKS: Dict[str, Check] = {
     "output_nr": sees(lambda t: t.output_nr),
     "shape": sees(shape_of),
     "stride": sees(lambda t: list(t.stride())),
+    "is_contiguous": sees(lambda t: t.is_contiguous()),
     "layout": sees(lambda t: str(t.layout).rpartition(".")[2]),
     "dtype": sees(dtype_of, lambda name, case: case.dtype_name if name == "target" else name),
     "device": sees(device_of, lambda name, case: case.device.partition(":")[0] if name == "target" else name),

@@ -1,4 +1,4 @@
-"""Tells what the suite itself raised from what torch or a case did, so that no build is blamed for the suite's defect."""
+"""Tells what the suite itself raised from what torch or a case did: a defect of the suite is no build's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ OFFERED = frozenset(module.__file__ for module in (factories, functions, namespa
 LOOKS = frozenset(
     function.__code__
     for function in (
-        values.elements, values.is_node, values.name_of_node, checks.shape_of, checks.dtype_of, checks.device_of, checks.grad_of,
-        checks.base_of, checks.shares_storage, checks.storage_pointer, reference.wide, reference.wide_with_grad,
-        reference.wide_module,
+        values.elements, values.is_node, values.name_of_node, checks.shape_of, checks.dtype_of, checks.device_of,
+        checks.grad_of, checks.base_of, checks.shares_storage, checks.storage_pointer, reference.wide,
+        reference.wide_with_grad, reference.wide_module,
     )
 )  # fmt: skip
 

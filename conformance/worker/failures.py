@@ -1,4 +1,4 @@
-"""Failures: what an expectation said and what was observed instead, also of errors and warnings, as a report holds it."""
+"""Failures as a report holds them: what was expected and what was observed, also of errors and warnings."""
 
 from __future__ import annotations
 
@@ -64,10 +64,16 @@ def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:
     """Whether an error or warning is of the expected class, or one derived from it, and says all that it must."""
     named = any(cls.__name__ == expected["type"] for cls in kind.__mro__)
     text = one_line(message)
-    return named and all(one_line(part) in text for part in expected["match"])
+    return named and all(says(text, part) for part in expected["match"])
+
+
+def says(text: str, part: Any) -> bool:
+    """Whether a message in one line has what is expected in it: text, or a match of {"regex": pattern}."""
+    return bool(re.search(part["regex"], text)) if isinstance(part, dict) else one_line(part) in text
 
 
 def in_words(expected: Dict[str, Any]) -> str:
     if expected["type"] is None:
         return "nothing"
-    return f"{expected['type']}: … " + " … ".join(map(one_line, expected["match"])) + " …"
+    parts = [f"/{part['regex']}/" if isinstance(part, dict) else one_line(part) for part in expected["match"]]
+    return f"{expected['type']}: … " + " … ".join(parts) + " …"

@@ -34,9 +34,8 @@ def real_module(path: str) -> Any:
 
 def random(name: str, target: Any) -> Callable[..., Any]:
     """Return the random factory of this name."""
-    like = "_like"
-    make = getattr(torch, name.removesuffix(like))
-    return (seeded_like if name.endswith(like) else seeded_normal if name == "normal" else seeded)(make, target)
+    plain, like, _ = name.partition("_like")
+    return (seeded_like if like else seeded_normal if plain == "normal" else seeded)(getattr(torch, plain), target)
 
 
 def factory(name: str, target: Any) -> Callable[..., Any]:

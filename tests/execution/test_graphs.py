@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from loops import each
 from sessions import Result, Session
 
 from conformance.execution.graphs import Sketches
@@ -114,6 +115,7 @@ def test_the_report_has_the_graph_of_each_case_that_ran(session: Session) -> Non
     assert json.loads(msgspec.json.encode(load_report(path).graphs)) == found
 
 
+@pytest.mark.slow
 def test_the_first_target_that_ran_gives_the_graph(session: Session) -> None:
     session.cases(good=GOOD, other=GOOD)
     both = ("--dtype", "float64", "--dtype", "float32")
@@ -121,6 +123,7 @@ def test_the_first_target_that_ran_gives_the_graph(session: Session) -> None:
     assert {case: graph["target"] for case, graph in found.items()} == {"good": "cpu-float64", "other": "cpu-float32"}
 
 
+@pytest.mark.slow
 def test_a_second_run_asks_for_nothing_and_has_the_same_graphs(session: Session) -> None:
     session.cases(good=GOOD, wrong=WRONG, plain=PLAIN)
     count_asked(session)
@@ -137,6 +140,7 @@ def test_a_second_run_asks_for_nothing_and_has_the_same_graphs(session: Session)
     assert asked(session) == 3
 
 
+@pytest.mark.slow
 def test_what_is_kept_and_broken_is_made_again(session: Session) -> None:
     session.cases(good=GOOD)
     first = graphs(session.run())
@@ -148,6 +152,7 @@ def test_what_is_kept_and_broken_is_made_again(session: Session) -> None:
         assert graphs(result) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)"])
 def test_a_sketch_that_ends_the_worker_costs_only_its_picture(session: Session, action: str) -> None:
     plant(session, action)
@@ -157,6 +162,7 @@ def test_a_sketch_that_ends_the_worker_costs_only_its_picture(session: Session, 
     assert list(graphs(result)) == ["before", "after", "last"]
 
 
+@pytest.mark.slow
 def test_a_sketch_that_never_ends_costs_only_its_picture(session: Session) -> None:
     plant(session, "time.sleep(600)")
     session.cases(before=GOOD, bad=MARKED.format(mark=13.0), after=GOOD)
@@ -167,6 +173,7 @@ def test_a_sketch_that_never_ends_costs_only_its_picture(session: Session) -> No
     assert time.monotonic() - begin < 120
 
 
+@pytest.mark.slow
 def test_no_more_are_made_when_many_workers_were_lost(session: Session) -> None:
     session.write(
         "deadly.py",
@@ -187,6 +194,7 @@ def test_no_more_are_made_when_many_workers_were_lost(session: Session) -> None:
     assert asked(session) == LOST_SKETCHES
 
 
+@pytest.mark.slow
 def test_workers_of_xdist_find_the_same_graphs_and_keep_them(session: Session) -> None:
     cases = {f"case_{number}": GOOD.replace("3", str(number + 3)) for number in range(12)}
     session.cases(**cases, wrong=WRONG, plain=PLAIN)
@@ -202,6 +210,7 @@ def test_workers_of_xdist_find_the_same_graphs_and_keep_them(session: Session) -
     assert asked(session) == 0
 
 
+@pytest.mark.slow
 def test_in_one_process_the_graphs_are_the_same(session: Session) -> None:
     session.cases(good=GOOD, wrong=WRONG, plain=PLAIN)
     apart = graphs(session.run("-p", "no:cacheprovider"))
@@ -210,6 +219,7 @@ def test_in_one_process_the_graphs_are_the_same(session: Session) -> None:
     assert result.statuses == {"good": "pass", "wrong": "fail", "plain": "pass"}
 
 
+@pytest.mark.slow
 def test_who_debugs_a_case_comes_by_once(session: Session) -> None:
     session.cases(good=GOOD)
     count_asked(session)
@@ -219,6 +229,7 @@ def test_who_debugs_a_case_comes_by_once(session: Session) -> None:
     assert asked(session) == 0
 
 
+@pytest.mark.slow
 def test_outcomes_are_the_same_with_sketches_and_without(session: Session) -> None:
     count = "- |\n  class Count(Function):\n    times = 0\n- Count.times += 1\n- expect: {Count.times: 1}\n"
     hooks = "- a = ones(1, requires_grad=True)\n- 'a.register_hook(lambda g: log(1))'\n- a.exp().backward()\n"
@@ -236,11 +247,13 @@ def test_outcomes_are_the_same_with_sketches_and_without(session: Session) -> No
     assert cold.statuses == {"good": "pass", "wrong": "fail", "error": "error", "count": "pass", "hooks": "pass"}
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_early_has_what_was_answered(session: Session) -> None:
     session.cases(good=GOOD, wrong=WRONG, other=GOOD)
     assert list(graphs(session.run("-x"))) == ["good", "wrong"]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_interrupted_does_not_wait_for_the_rest(session: Session) -> None:
     plant(session, "time.sleep(600)")
     session.cases(bad=MARKED.format(mark=13.0), endless="- a = ones(1)\n- expect: {a: 1}\n")
@@ -302,7 +315,7 @@ TARGET = Target(device="cpu", dtype="float32")
 GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         {"status": "crash", "reason": "gone"},

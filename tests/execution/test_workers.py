@@ -102,6 +102,7 @@ def test_a_case_that_ends_its_worker_is_named_and_every_other_outcome_is_there(s
     assert "run it alone: pytest --device-module broken 'first.yaml::exits[cpu-float32]'" in result.output
 
 
+@pytest.mark.slow
 def test_a_case_that_never_ends_is_a_timeout_and_the_rest_runs(session: Session) -> None:
     endless = "- |\n  for number in iter(int, 1):\n      pass\n- expect: {number: 0}\n"
     session.cases(first=GOOD, endless=endless, second=GOOD)
@@ -111,6 +112,7 @@ def test_a_case_that_never_ends_is_a_timeout_and_the_rest_runs(session: Session)
     assert "the case did not end in time" in result.output
 
 
+@pytest.mark.slow
 def test_what_a_case_prints_disturbs_nothing(session: Session) -> None:
     session.cases(
         first=GOOD, prints=calling("sin"), floods=calling("cos"), second=GOOD, closes=calling("tan"), third=GOOD
@@ -119,6 +121,7 @@ def test_what_a_case_prints_disturbs_nothing(session: Session) -> None:
     assert set(result.statuses.values()) == {"pass"}, result.output
 
 
+@pytest.mark.slow
 def test_a_case_that_prints_without_end_fills_no_disk(session: Session) -> None:
     flood = "- |\n  line = 'x' * 2 ** 26\n  for number in iter(int, 1):\n      print(line)\n- expect: {number: 0}\n"
     session.cases(first=GOOD, endless=flood, second=GOOD)
@@ -127,6 +130,7 @@ def test_a_case_that_prints_without_end_fills_no_disk(session: Session) -> None:
     assert "File too large" in result.outcomes["endless"]["failures"][0]["observed"]
 
 
+@pytest.mark.slow
 def test_the_last_words_of_a_dead_worker_are_kept(session: Session) -> None:
     session.cases(talks="- a = tensor([2.0])\n- print('farewell')\n- torch.sinh(a)\n- expect: {a: [2.0]}\n")
     result = session.run("--device-module", "broken")
@@ -135,6 +139,7 @@ def test_the_last_words_of_a_dead_worker_are_kept(session: Session) -> None:
     assert "\n  farewell\n" in result.output
 
 
+@pytest.mark.slow
 def test_junk_in_the_conversation_costs_the_case_at_fault_alone(session: Session) -> None:
     session.cases(first=GOOD, corrupts=calling("acosh"), second=GOOD)
     result = session.run("--device-module", "broken")
@@ -142,12 +147,14 @@ def test_junk_in_the_conversation_costs_the_case_at_fault_alone(session: Session
     assert "answered with what is no message" in result.outcomes["corrupts"]["reason"]
 
 
+@pytest.mark.slow
 def test_a_crash_under_xdist_is_an_outcome_too(session: Session) -> None:
     session.cases(first=GOOD, exits=calling("sinh"), second=GOOD, third=GOOD)
     result = session.run("-n", "2", "--device-module", "broken")
     assert result.statuses == {"first": "pass", "exits": "crash", "second": "pass", "third": "pass"}
 
 
+@pytest.mark.slow
 def test_a_worker_that_can_not_be_replaced_makes_a_crash_of_what_waits(session: Session) -> None:
     once = (
         "import pathlib\nmark = pathlib.Path('started')\nassert not mark.exists(), 'only once'\nmark.write_text('')\n"
@@ -201,6 +208,7 @@ def test_ends_are_put_into_words() -> None:
     assert describe_end(-250) == "was ended by signal 250"
 
 
+@pytest.mark.slow
 def test_what_lies_beside_the_package_can_not_be_imported_by_the_worker(session: Session) -> None:
     session.write("probe.py", "import sys\nassert 'yaml' not in sys.modules and 'pytest' not in sys.modules\n")
     session.cases(first=GOOD)

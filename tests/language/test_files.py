@@ -16,7 +16,7 @@ cases:
     title: t
     why: w
     rules: [own.rule, detach.shares-storage]
-    steps: [{expect: {1 + 1: 2}}]
+    steps: [{expect: {int(2): 2}}]
 """
 RULES = """\
 rules:

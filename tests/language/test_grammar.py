@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from conformance.language import grammar as language
 from conformance.language import vocabulary
@@ -27,7 +27,7 @@ def checked(text: str, mode: str) -> language.Parsed:
     return parsed
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "c = a + b",
@@ -118,8 +118,8 @@ c = Scale()(a)
     assert findings(text) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ("import os", "import is not part of the language here"),
         ("from os import path", "import is not part of the language here"),
@@ -175,19 +175,19 @@ def test_this_is_refused(text: str, message: str) -> None:
     assert findings(text) == [message]
 
 
-@pytest.mark.parametrize(
+@each(
     "name", "open eval exec compile getattr setattr delattr vars globals locals dir input breakpoint memoryview".split()
 )
 def test_the_builtins_that_reach_outside_are_no_names_of_the_language(name: str) -> None:
     assert findings(f"c = {name}") == [f"unknown name {name!r}"]
 
 
-@pytest.mark.parametrize("name", "load save hub ops classes os sys _C multiprocessing jit compile from_file".split())
+@each("name", "load save hub ops classes os sys _C multiprocessing jit compile from_file".split())
 def test_the_parts_of_torch_that_reach_outside_are_no_names_of_the_language(name: str) -> None:
     assert len(findings(f"c = torch.{name}")) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     "__class__ __globals__ __code__ gi_frame f_back f_globals tb_frame func_globals tofile format_map encode".split(),
 )
@@ -219,7 +219,7 @@ def test_the_body_of_a_def_may_use_what_is_set_later() -> None:
     assert findings("d = lambda x=c: x", names) == ["'c' isn't set at this step"]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "d = [c for c in [1]]\ne = c",
@@ -234,7 +234,7 @@ def test_a_name_of_an_inner_scope_is_unknown_outside_it(text: str) -> None:
     assert findings(text) == ["unknown name 'c'"]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "for c in [1]: pass\nd = c",
@@ -257,9 +257,7 @@ def test_an_attribute_that_the_case_defines_is_known_everywhere_in_it() -> None:
     assert findings("c = a.extra", names) == []
 
 
-@pytest.mark.parametrize(
-    "call", ["register_buffer('extra', a)", "add_module('extra', a)", "register_parameter('extra', a)"]
-)
+@each("call", ["register_buffer('extra', a)", "add_module('extra', a)", "register_parameter('extra', a)"])
 def test_an_attribute_that_is_registered_by_name_is_known(call: str) -> None:
     assert findings(f"a.{call}\nc = a.extra") == []
 
@@ -305,9 +303,7 @@ def test_a_misspelt_name_gets_a_hint() -> None:
         assert [finding.hint for finding in parsed.findings] == [hint]
 
 
-@pytest.mark.parametrize(
-    "text", ["-" * 100 + "1", "(" * 150 + "1" + ")" * 150, "a" + ".b" * 100, "f(" * 90 + ")" * 90, "[" * 100_000]
-)
+@each("text", ["-" * 100 + "1", "(" * 150 + "1" + ")" * 150, "a" + ".b" * 100, "f(" * 90 + ")" * 90, "[" * 100_000])
 def test_nesting_and_length_have_limits(text: str) -> None:
     parsed = parse(text)
     language.check(parsed, Names(bound={"a"}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from loops import each
 from places import ROOT
 
 from conformance.language.errors import CaseFileError
@@ -61,8 +62,8 @@ def test_the_rules_of_the_suite_load() -> None:
     assert {rule.level for rule in rules.values()} == {"documented", "observed"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
+@each(
+    "old, new, problem",
     [
         ("id: leaf.version", "id: leaf.made-by-user", "8:9: id: 'leaf.made-by-user' stands twice"),
         (

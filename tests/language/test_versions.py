@@ -7,11 +7,12 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from conformance.language import versions
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [">=2.1", "<2.13", ">=2.1,<2.4", "==2.1.0", "!=2.1", " >= 2.1 , < 2.4 ", ">2.1", "<=2.1.2", ">=2.13.0.dev20260101"],
 )
@@ -19,17 +20,15 @@ def test_a_condition_is_a_pep_440_specifier(text: str) -> None:
     assert versions.parse(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "2.1", "~=2.1", "==2.1.*", "===2.1", ">=2.x", "old", ">=", "=2.1", ">=2.1;<2.4", ">=2.1 or <2"]
-)
+@each("text", ["", " ", "2.1", "~=2.1", "==2.1.*", "===2.1", ">=2.x", "old", ">=", "=2.1", ">=2.1;<2.4", ">=2.1 or <2"])
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="expected a condition on torch such as") as caught:
         versions.parse(text)
     assert str(caught.value).endswith(f"got {text!r}")
 
 
-@pytest.mark.parametrize(
-    ("condition", "torch", "verdict"),
+@each(
+    "condition, torch, verdict",
     [
         (">=2.1", "2.1.0", True),
         (">=2.1", "2.0.1", False),
@@ -49,16 +48,14 @@ def test_a_release_meets_a_condition_or_not(condition: str, torch: str, verdict:
     assert versions.holds(condition, torch) is verdict
 
 
-@pytest.mark.parametrize("local", ["+cpu", "+cu130", "+git1a2b3c", "+rocm6.4", ""])
+@each("local", ["+cpu", "+cu130", "+git1a2b3c", "+rocm6.4", ""])
 def test_the_local_part_is_dropped(local: str) -> None:
     assert versions.holds("==2.13.0", f"2.13.0{local}")
     assert not versions.holds(">2.13", f"2.13.0{local}")
     assert not versions.holds("!=2.13.0", f"2.13.0{local}")
 
 
-@pytest.mark.parametrize(
-    "torch", ["2.13.0.dev20260101", "2.13.0.dev20260101+cpu", "2.13.0a0+git123", "2.13.0rc2", "2.13.0b1"]
-)
+@each("torch", ["2.13.0.dev20260101", "2.13.0.dev20260101+cpu", "2.13.0a0+git123", "2.13.0rc2", "2.13.0b1"])
 def test_a_build_on_the_way_to_a_release_counts_as_that_release(torch: str) -> None:
     assert versions.holds(">=2.13", torch)
     assert versions.holds("==2.13", torch)
@@ -80,8 +77,8 @@ def test_only_the_bound_with_a_dev_part_sees_the_nightly_as_one() -> None:
     assert not versions.holds(">=2.13.0.dev20260101,<2.13", "2.13.0.dev20260102")
 
 
-@pytest.mark.parametrize(
-    ("conditions", "within"),
+@each(
+    "conditions, within",
     [
         ([None], None),
         ([None], ">=2.1"),
@@ -102,8 +99,8 @@ def test_these_alternatives_tile(conditions: list[str | None], within: str | Non
     assert versions.gaps_and_overlaps(conditions, within) == ""
 
 
-@pytest.mark.parametrize(
-    ("conditions", "within", "problem"),
+@each(
+    "conditions, within, problem",
     [
         (["<2.1", ">2.1"], None, "torch 2.1.0 has no alternative"),
         (["<=2.1", ">=2.1"], None, "torch 2.1.0 has 2 alternatives"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.yaml import MAX_DEPTH, Node, read_document
@@ -29,8 +30,8 @@ def root_or_problems(text: str) -> tuple[Problem, ...]:
     return () if isinstance(root, Node) else (Problem(file="x", line=0, column=0),)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@each(
+    "text, value",
     [
         ("1", 1), ("-3", -3), ("+4", 4), ("007", 7), ("1.5", 1.5), ("-.5", -0.5), ("1.", 1.0), ("1e3", 1000.0),
         ("2E-1", 0.2), ("true", True), ("False", False), ("null", None), ("~", None), ("''", ""), ("'1'", "1"),
@@ -79,8 +80,8 @@ def test_all_problems_of_a_document_are_told_at_once() -> None:
     assert [line.split(": ")[0] for line in lines] == ["x:1:4", "x:2:4", "x:3:4", "x:4:1", "x:5:1"]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
+@each(
+    "text, problem",
     [
         ("a: 1\n--- \nb: 2", "x:2:1: expected one document, got a second one (remove the line ---)"),
         ("a: 1\na: 2", "x:2:1: the key 'a' stands twice (first in line 1)"),
@@ -105,7 +106,7 @@ def test_an_exclamation_mark_alone_makes_text() -> None:
     assert read_document("a: '!x'", "x").plain == {"a": "!x"}
 
 
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a: ", "}")])
+@each("opening, closing", [("[", "]"), ("{a: ", "}")])
 def test_nesting_has_a_limit_and_no_recursion(opening: str, closing: str) -> None:
     read_document(opening * MAX_DEPTH + "1" + closing * MAX_DEPTH, "x")
     assert "stand inside one another" in problems_in(opening * (MAX_DEPTH + 1) + "1" + closing * (MAX_DEPTH + 1))[-1]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from conformance.model.outcome import Failure, Outcome, outcome_of
 from conformance.model.status import RED, STATUSES, Status
@@ -57,7 +57,7 @@ def test_the_statuses_that_fail_a_run_are_among_the_statuses() -> None:
     assert not {"pass", "known", "unsupported", "not-run"} & RED
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@each("status", STATUSES)
 def test_every_status_goes_through_a_record(status: Status) -> None:
     assert outcome_of(Outcome(status=status).record()) == Outcome(status=status)
 

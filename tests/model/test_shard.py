@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from conformance.model.shard import Shard, shard
 
@@ -30,14 +31,12 @@ def test_shards_are_about_equal() -> None:
     assert all(200 < size < 300 for size in sizes)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("1/1", Shard(1, 1)), ("2/8", Shard(2, 8)), ("8/8", Shard(8, 8))])
+@each("text, expected", [("1/1", Shard(1, 1)), ("2/8", Shard(2, 8)), ("8/8", Shard(8, 8))])
 def test_a_shard_is_written_as_a_number_and_a_count(text: str, expected: Shard) -> None:
     assert shard(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "2", "/", "2/", "/8", "0/8", "9/8", "-1/8", "1/0", "1.5/8", "a/b", "1/8/2", "²/8"]
-)
+@each("text", ["", "2", "/", "2/", "/8", "0/8", "9/8", "-1/8", "1/0", "1.5/8", "a/b", "1/8/2", "²/8"])
 def test_what_names_no_shard_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected a shard such as 2/8, got"):
         shard(text)

@@ -88,6 +88,7 @@ def test_the_command_that_a_failure_gives_runs_just_that_item(session: Session) 
     assert result.statuses == {"second": "fail"}
 
 
+@pytest.mark.slow
 def test_selecting_by_word_marker_level_and_rule(session: Session) -> None:
     observed = session.cases(name="second.yaml", seen=GOOD)
     observed.write_text(observed.read_text().replace("[test.rule]", "[test.rule, test.observed]"))
@@ -113,6 +114,7 @@ def test_stopping_early_leaves_the_rest_in_the_report(session: Session) -> None:
     assert result.outcomes["third"]["reason"] == "the run ended before it"
 
 
+@pytest.mark.slow
 def test_last_failed_runs_what_failed(session: Session) -> None:
     session.cases(first=GOOD, second=WRONG_GRAD)
     session.run()
@@ -139,6 +141,7 @@ def test_junit_xml_has_a_case_for_each_item(session: Session) -> None:
     assert failure.attrib["message"].startswith("fail: a.grad: expected")
 
 
+@pytest.mark.slow
 def test_with_xdist_the_report_is_the_same(session: Session) -> None:
     session.cases(**{f"case_{number}": GOOD if number % 5 else WRONG_GRAD for number in range(12)})
     alone = session.run("-k", "not case-7")
@@ -152,6 +155,7 @@ def test_with_xdist_the_report_is_the_same(session: Session) -> None:
     assert spread.report["cases"] == alone.report["cases"]
 
 
+@pytest.mark.slow
 def test_isolation_changes_no_verdict(session: Session) -> None:
     session.cases(
         good=GOOD, bad=WRONG_GRAD, raised="- a = tensor([1.0]).reshape(7)\n- expect: {a: 1}\n",
@@ -170,6 +174,7 @@ def test_several_dtypes_make_several_items(session: Session) -> None:
     assert "first[cpu-float32] PASSED" in result.output
 
 
+@pytest.mark.slow
 def test_an_absent_device_is_not_run_and_a_required_one_turns_the_run_red(session: Session) -> None:
     session.cases(first=GOOD)
     absent = session.run("--device", "mps", "--device", "cpu")
@@ -261,23 +266,72 @@ def test_a_defect_of_the_suite_is_no_verdict_on_torch_even_where_an_issue_is_kno
     assert "ERROR at call of second[cpu-float32]" in result.output
     assert "a defect of the suite, which says nothing of torch; please report it: first.yaml:" in result.output
     assert "the suite raised KeyError: 'x'" in result.output
+    assert "knows of another failure" not in result.output
     assert "1 error" in result.output
 
 
-def test_a_bad_case_file_stops_the_run_with_its_place_and_leaves_the_others_alone(session: Session) -> None:
+def test_an_answer_that_nobody_understands_is_a_defect_of_the_suite(session: Session) -> None:
     session.cases(first=GOOD)
-    session.cases(name="bad.yaml", second=GOOD.replace("is_leaf", "is_laef"))
+    session.write(
+        "conftest.py",
+        """\
+        from conformance.execution.workers import Workers
+        pytest_plugins = ["conformance.pytest_plugin.plugin"]
+        Workers.outcome = lambda self, number: {"status": "splendid"}
+        """,
+    )
     result = session.run()
-    assert result.status == 2
-    assert "bad.yaml:12:15: expect.a.is_laef: unknown key 'is_laef' (did you mean 'is_leaf'?)" in result.output
-    going_on = session.run("--continue-on-collection-errors")
-    assert going_on.statuses == {"first": "pass"}
+    assert result.status == pytest.ExitCode.INTERNAL_ERROR, result.output
+    assert result.statuses == {"first": "internal-error"}
+    assert "Invalid enum value 'splendid'" in result.outcomes["first"]["reason"]
+    assert "internal error: 1 item: a defect of the suite" in result.output
 
 
-def test_an_id_that_stands_in_two_files_is_refused(session: Session) -> None:
+BAD = GOOD.replace("is_leaf", "is_laef")
+PROBLEM = "bad.yaml:12:15: expect.a.is_laef: unknown key 'is_laef' (did you mean 'is_leaf'?)"
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")])
+def test_a_bad_case_file_is_red_and_leaves_the_others_alone(session: Session, processes: tuple[str, ...]) -> None:
+    session.cases(name="bad.yaml", second=BAD)
     session.cases(first=GOOD)
-    session.cases(name="second.yaml", first=GOOD)
+    result = session.run(*processes, "-rf", "--color=no")
+    assert result.status == 1, result.output
+    assert "1 failed, 1 passed" in result.output
+    assert "FAILED bad.yaml::does not load - bad.yaml:12:15: " in result.output
+    assert f"\nbad.yaml does not load: {PROBLEM}\n" in result.output
+    assert "Traceback" not in result.output
+    assert result.statuses == {"first": "pass"}
+    assert result.report is not None
+    assert result.report["footer"]["exit_status"] == 1
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")])
+def test_a_bad_case_file_is_not_overlooked_where_something_else_is_selected(
+    session: Session, processes: tuple[str, ...]
+) -> None:
+    session.cases(name="bad.yaml", second=BAD)
+    session.cases(first=GOOD)
+    session.write("known-issues.yaml", "issues: []\n")
+    for selection in (("-k", "first"), ("-k", "nothing")):
+        result = session.run(*processes, *selection)
+        assert result.status == 1, result.output
+        assert f"bad.yaml does not load: {PROBLEM}" in result.output
+
+
+def test_a_case_of_a_bad_file_is_answered_by_what_is_wrong_with_the_file(session: Session) -> None:
+    session.cases(name="bad.yaml", second=BAD)
+    result = session.run("bad.yaml::second[cpu-float32]")
+    assert result.status != 0
+    assert PROBLEM in result.output
+
+
+def test_an_id_that_stands_in_two_files_is_a_problem_of_the_second(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.cases(name="second.yaml", first=GOOD, third=GOOD)
     result = session.run()
+    assert result.status == 1
+    assert result.statuses == {"first": "pass"}
     assert "second.yaml:3:1: id: 'first' stands twice (first in first.yaml:3)" in result.output
 
 
@@ -329,6 +383,7 @@ def test_a_run_that_is_killed_leaves_a_readable_report_without_a_footer(session:
     Draft202012Validator(load_schema("report.schema.json")).validate(report)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_still_writes_its_report(session: Session) -> None:
     slow = "- |\n  for number in range(20000):\n      a = tensor(1.0)\n- expect: {a: 1}\n"
     session.cases(**{f"case_{number}": GOOD if number < 5 else slow for number in range(400)})
@@ -349,6 +404,7 @@ def test_an_interrupted_run_still_writes_its_report(session: Session) -> None:
     assert report["footer"]["counts"]["not-run"] > 100
 
 
+@pytest.mark.slow
 def test_a_finished_report_replaces_the_one_before(session: Session) -> None:
     session.cases(first=WRONG_GRAD)
     assert session.run().statuses == {"first": "fail"}
@@ -357,6 +413,7 @@ def test_a_finished_report_replaces_the_one_before(session: Session) -> None:
     assert sorted(path.suffix for path in (session.directory / "reports").iterdir()) == [".html", ".json"]
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_file_is_forgotten_when_it_changes(session: Session) -> None:
     session.cases(first=GOOD)
     session.run()
@@ -378,6 +435,7 @@ def test_the_report_goes_where_it_is_told(session: Session) -> None:
     assert json.loads(written.read_text())["footer"]["counts"] == {"pass": 1}
 
 
+@pytest.mark.slow
 def test_case_files_of_several_places_make_one_report(session: Session) -> None:
     session.cases(first=GOOD)
     elsewhere = session.directory.parent / f"{session.directory.name}-elsewhere"
@@ -416,10 +474,10 @@ def test_a_run_writes_a_page_with_the_published_reports_beside_it(session: Sessi
     assert result.report is not None
     index = index_of(session.directory / "reports" / "index.html")
     own = result.report["header"]["build"]["torch"]
-    assert [(build["facts"]["torch"], build["own"]) for build in index["builds"]] == [
+    assert [(build["torch"], build["is_own"]) for build in index["builds"]] == [
         ("1.13.1", False), ("2.0.1", False), (own, True)
     ]  # fmt: skip
-    marks = {index["builds"][each["build"]]["facts"]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
+    marks = {index["builds"][each["build"]]["torch"]: each["cells"]["0"]["marks"] for each in index["columns"]}
     assert marks == {"1.13.1": f"{MARKS['pass']} ", "2.0.1": f"{MARKS['pass']} ", own: MARKS["pass"] + MARKS["fail"]}
 
 
@@ -431,7 +489,7 @@ def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(se
     assert result.status == 0, result.output
     assert result.statuses == {"first": "pass"}
     page = session.directory / "reports" / "index.html"
-    assert [build["own"] for build in index_of(page)["builds"]] == [False, True]
+    assert [build["is_own"] for build in index_of(page)["builds"]] == [False, True]
     notice = page.read_text(encoding="utf-8").partition("Not shown:")[2].partition("</p>")[0]
     assert "2.0.1.json" in notice
     assert "is it cut off?" in notice
@@ -460,13 +518,14 @@ def test_a_session_that_runs_nothing_leaves_the_page_alone(session: Session) -> 
     assert page.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_with_xdist_there_is_one_page_of_the_whole_run(session: Session) -> None:
     session.cases(**{f"case_{number}": GOOD for number in range(8)})
     result = session.run("-n", "2")
     assert result.output.count("page: reports/index.html") == 1
     index = index_of(session.directory / "reports" / "index.html")
     assert len(index["cases"]) == 8
-    assert [build["own"] for build in index["builds"]] == [True]
+    assert [build["is_own"] for build in index["builds"]] == [True]
 
 
 def test_a_run_of_a_part_leaves_the_report_of_the_whole_alone(session: Session) -> None:

@@ -107,6 +107,7 @@ def test_the_first_bad_release_is_told_with_the_script(
     compile(script, "script", "exec")
 
 
+@pytest.mark.slow
 def test_named_the_other_way_round_the_first_good_release_is_told(
     environments: Sequence[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +120,7 @@ def test_named_the_other_way_round_the_first_good_release_is_told(
     assert Path("kept").is_dir()
 
 
+@pytest.mark.slow
 def test_a_release_that_can_not_be_had_is_passed_over(
     environments: Sequence[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +139,7 @@ def test_a_release_that_can_not_be_had_is_passed_over(
     assert "2.5.1" in environments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

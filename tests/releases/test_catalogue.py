@@ -56,7 +56,7 @@ def test_a_release_that_can_not_be_had_has_a_report_that_says_why(
 ) -> None:
     log = tmp_path / "pip.log"
     log.write_text("ERROR: No matching distribution found for torch==9.9.0\n")
-    assert cli.main(["absent", "9.9.0", "--log", str(log), "-o", str(tmp_path)]) == 0
+    assert cli.main(["placeholder", "9.9.0", "--log", str(log), "-o", str(tmp_path)]) == 0
     path = Path(capsys.readouterr().out.strip())
     report = load_report(path)
     assert path.name.startswith("torch-9.9.0-")
@@ -64,7 +64,7 @@ def test_a_release_that_can_not_be_had_has_a_report_that_says_why(
     assert {(outcome.status, outcome.reason) for outcome in report.outcomes} == {("not-run", reason)}
     assert len(report.outcomes) > 1000
     assert report.build.why_absent("cpu") == reason
-    assert cli.main(["absent", "9.9.0", "--log", str(tmp_path / "no.log"), "-o", str(tmp_path)]) == 2
+    assert cli.main(["placeholder", "9.9.0", "--log", str(tmp_path / "no.log"), "-o", str(tmp_path)]) == 2
 
 
 def tool(directory: Path, name: str, text: str) -> None:
@@ -93,6 +93,7 @@ def test_what_can_not_be_installed_is_said_and_tried_anew(tmp_path: Path, monkey
             create(tmp_path / "envs", FAKE, "3.11")
 
 
+@pytest.mark.slow
 def test_without_uv_an_environment_needs_the_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotInstalled, match=r"there is no python3\.7 here; uv would bring one"):

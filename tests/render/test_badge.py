@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, failed, outcome, report
 
 from conformance.model.report import Report
@@ -17,8 +17,8 @@ from conformance.render.visible import visible
 GOOD, SKIPPED, LACKS = outcome("pass"), outcome("not-run"), outcome("unsupported")
 
 
-@pytest.mark.parametrize(
-    ("made", "message", "color"),
+@each(
+    "made, message, color",
     [
         (report({("a", CPU): GOOD, ("b", CPU): GOOD}), "2 pass", "brightgreen"),
         (report({("a", CPU): GOOD, ("b", CPU): failed()}), "1 fail, 1 pass", "red"),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from samples import HOSTILE
 
-from conformance.render.markdown import cell, code, cut, environment, tagged
+from conformance.render.markdown import cell, code, environment, fitted, tagged
 
 ANY = st.text() | st.text("`|\\<>@#[]()! \n\r\u2028\u202e\ud800ab")
 SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("text", "span"),
+@each(
+    "text, span",
     [
         ("a.grad", "`a.grad`"),
         ("a`b", "``a`b``"),
@@ -65,7 +65,7 @@ LINES = st.sampled_from(["text", "- `ö`", "", "<details><summary>x</summary>", 
 @given(st.lists(LINES, max_size=30), st.integers(0, 300))
 def test_a_cut_keeps_to_the_limit_and_whole_lines(lines: list[str], limit: int) -> None:
     text = "".join(f"{line}\n" for line in lines)
-    short = cut(text, limit)
+    short = fitted(text, limit)
     assert len(short.encode()) <= limit
     if len(text.encode()) <= limit:
         assert short == text
@@ -78,8 +78,8 @@ def test_a_cut_keeps_to_the_limit_and_whole_lines(lines: list[str], limit: int) 
 def test_a_cut_closes_what_is_open() -> None:
     text = "<details><summary>x</summary>\n\n- one\n- two\n- three\n\n</details>\n" + "text\n" * 20
     whole = "<details><summary>x</summary>\n\n- one\n\n</details>\n\n*24 more lines are left out.*\n"
-    assert cut(text, len(whole)) == whole
-    assert cut(text, 10) == ""
+    assert fitted(text, len(whole)) == whole
+    assert fitted(text, 10) == ""
 
 
 def test_hostile_text_is_one_line_of_code() -> None:

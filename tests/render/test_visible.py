@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from conformance.render.visible import visible
 
 SURROGATES = st.characters(categories=["Cs"])
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "a.grad: expected 1", "größer", "b\u0301", "日本語", "👩\u200d👧", "\u06cc\u200c\u0647", "a\n\tb", "⟨U+202E⟩"],
 )
@@ -21,8 +21,8 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
     assert visible(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@each(
+    "text, shown",
     [
         ("a\x1b[31mb", "a⟨U+001B⟩[31mb"),
         ("a\x00b\x07\x7f\x85\x9b", "a⟨U+0000⟩b⟨U+0007⟩⟨U+007F⟩⟨U+0085⟩⟨U+009B⟩"),

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
+from loops import each
 from samples import CPU, CUDA, any_report, case, failed, outcome, report, rule, valid_case
 
 from conformance.language.schema import load_schema
@@ -78,7 +79,7 @@ def test_of_a_case_that_has_changed_the_words_are_said_but_not_the_text(tmp_path
     assert compare(again, newer).counts["edited"] == 1
 
 
-def test_of_two_editions_the_page_shows_the_one_that_has_words(tmp_path: Path) -> None:
+def test_of_two_revisions_the_page_shows_the_one_that_has_words(tmp_path: Path) -> None:
     newest = load_report(written(tmp_path, msgspec.structs.replace(WHOLE, header=ELSEWHERE.header)))
     own = report({("a", CPU): GOOD}, cases=[valid_case("a", digest="another")], torch="2.6.0")
     matrix = matrix_of(filled([newest, own]))
@@ -122,8 +123,8 @@ def is_text(made: Report) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("made", "message"),
+@each(
+    "made, message",
     [
         (report({("a", CPU): GOOD, ("b", CUDA): GOOD}), "it doesn't plan each case on each target"),
         (
@@ -144,8 +145,8 @@ def test_what_has_no_compact_form_is_refused(made: Report, message: str) -> None
         compact_of(made)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         ({"compact": 2}, "compact: Invalid enum value 2"),
         ({"targets": [1]}, "targets[0]: Expected `str`, got `int`"),

@@ -6,11 +6,11 @@ import json
 from collections import Counter
 
 import msgspec
-import pytest
 from hypothesis import given
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, build, case, failed, outcome, report
 
-from conformance.model.outcome import Outcome
+from conformance.model.outcome import Failure, Outcome
 from conformance.model.report import Report
 from conformance.model.status import RED, TABLE
 from conformance.results.diff import (
@@ -25,13 +25,19 @@ from conformance.results.diff import (
     why_incomparable,
 )
 
+
+def raised(exception: str, text: str) -> Outcome:
+    failure = Failure(line=11, path="", expected="no error", observed=f"{exception}: {text}", exception=exception)
+    return outcome("error", step=2, line=12, failures=(failure,))
+
+
 GOOD = outcome("pass")
+RAISED = raised("RuntimeError", "some text")
 LACKS = outcome("unsupported", reason="no such dtype")
 IDLE = outcome("not-run", reason="device cuda is absent")
 KNOWN = failed(status="known", reason="issue 1")
 NO_LONGER = outcome("fixed", reason="issue 1")
-RAISED = failed("", "no error", "RuntimeError: some text", status="error")
-CRASHED = outcome("crash", reason="the worker was ended by SIGSEGV", stderr="at 0x1234")
+CRASHED = outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV", stderr="at 0x1234")
 DEFECT = outcome("internal-error", reason="the suite raised KeyError")
 PAIR = ("a", CPU)
 
@@ -44,8 +50,8 @@ def between(old: Outcome, new: Outcome) -> Difference:
     return compare(report({PAIR: old}), report({PAIR: new}))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "kind"),
+@each(
+    "old, new, kind",
     [
         (GOOD, failed(), "regressed"),
         (GOOD, RAISED, "regressed"),
@@ -58,9 +64,9 @@ def between(old: Outcome, new: Outcome) -> Difference:
         (failed(), RAISED, "changed-failure"),
         (failed(), failed(step=3), "changed-failure"),
         (failed(), failed(path="a.is_leaf"), "changed-failure"),
-        (RAISED, failed("", "no error", "TypeError: some text", status="error"), "changed-failure"),
-        (CRASHED, outcome("crash", reason="the worker was ended by SIGABRT"), "changed-failure"),
-        (CRASHED, outcome("crash", reason="the worker exited with status 3"), "changed-failure"),
+        (RAISED, raised("TypeError", "some text"), "changed-failure"),
+        (CRASHED, outcome("crash", reason="the worker was ended by SIGABRT", signal="SIGABRT"), "changed-failure"),
+        (CRASHED, outcome("crash", reason="the worker exited with status 3", exit_status=3), "changed-failure"),
         (GOOD, IDLE, "newly-not-run"),
         (GOOD, LACKS, "newly-not-run"),
         (failed(), IDLE, "newly-not-run"),
@@ -77,7 +83,7 @@ def between(old: Outcome, new: Outcome) -> Difference:
         (IDLE, GOOD, "newly-run"),
         (LACKS, GOOD, "newly-run"),
         (failed(), failed(observed="3"), "wording-changed"),
-        (RAISED, failed("", "no error", "RuntimeError: another text", status="error"), "wording-changed"),
+        (RAISED, raised("RuntimeError", "another text"), "wording-changed"),
         (KNOWN, failed(status="known", reason="issue 2"), "wording-changed"),
         (IDLE, outcome("not-run", reason="deselected"), "wording-changed"),
         (LACKS, IDLE, "wording-changed"),
@@ -96,12 +102,12 @@ def test_each_change_of_an_outcome_has_its_kind(old: Outcome, new: Outcome, kind
     assert difference.gates == (kind in ("regressed", "changed-failure", "newly-not-run", "suite-defect"))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@each(
+    "old, new",
     [
         (GOOD, outcome("pass", seconds=3.0)),
         (failed(), failed(line=99, stderr="other")),
-        (CRASHED, outcome("crash", reason=CRASHED.reason, stderr="at 0xffff", seconds=1.0)),
+        (CRASHED, outcome("crash", reason=CRASHED.reason, signal="SIGSEGV", stderr="at 0xffff", seconds=1.0)),
         (IDLE, IDLE),
         (KNOWN, KNOWN),
         (NO_LONGER, NO_LONGER),
@@ -125,9 +131,7 @@ def test_a_target_that_is_new_is_added() -> None:
     assert not difference.gates
 
 
-@pytest.mark.parametrize(
-    ("before", "kind"), [(GOOD, "newly-not-run"), (failed(), "newly-not-run"), (IDLE, "removed"), (LACKS, "removed")]
-)
+@each("before, kind", [(GOOD, "newly-not-run"), (failed(), "newly-not-run"), (IDLE, "removed"), (LACKS, "removed")])
 def test_a_target_that_is_gone_gates_where_the_case_is_still_there(before: Outcome, kind: str) -> None:
     difference = compare(report({PAIR: GOOD, ("a", CUDA): before}), report({PAIR: GOOD}))
     assert kinds(difference) == [kind]
@@ -139,7 +143,7 @@ def edited(outcomes: dict[tuple[str, str], Outcome | None], finished: bool = Tru
     return report(outcomes, cases=[case("a", digest="another")], finished=finished)
 
 
-@pytest.mark.parametrize("new", [GOOD, failed(), LACKS, KNOWN])
+@each("new", [GOOD, failed(), LACKS, KNOWN])
 def test_an_edited_case_is_not_compared_but_may_not_hide_that_it_turned_red(new: Outcome) -> None:
     difference = compare(report({PAIR: GOOD}), edited({PAIR: new}))
     assert kinds(difference) == ["edited"]

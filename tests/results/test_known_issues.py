@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from loops import each
 from places import ROOT
 from samples import build, failed, outcome
 from sessions import Session
@@ -61,7 +62,7 @@ def test_a_failure_that_is_described_is_known(tmp_path: Path) -> None:
     assert outcome.summary.startswith("The gradient of a is wrong. a.grad: expected")
 
 
-@pytest.mark.parametrize(
+@each(
     "found",
     [
         failed("a.is_leaf"),
@@ -84,7 +85,7 @@ def test_what_holds_again_is_fixed_until_somebody_edits_the_list(tmp_path: Path)
     assert outcome.issue.status == "pass"
 
 
-@pytest.mark.parametrize("status", ["unsupported", "not-run"])
+@each("status", ["unsupported", "not-run"])
 def test_what_did_not_run_says_nothing_of_an_issue(tmp_path: Path, status: str) -> None:
     found = outcome(status, reason="no such dtype")  # type: ignore[arg-type]
     assert known(tmp_path, {}).judge("a", CPU, BUILD, found) == found
@@ -154,8 +155,8 @@ def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
     assert issues.overdue(date(2026, 1, 31)) == ["known-issues.yaml:1: b was to be reviewed by 2026-01-31"]
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
+@each(
+    "entry, message",
     [
         ({"torch": "2.1"}, 'torch: expected a condition on torch such as ">=2.1"'),
         ({"torch": ""}, "expected a condition on torch"),
@@ -200,8 +201,8 @@ def test_a_list_includes_others_from_where_it_stands(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("included", "message"),
+@each(
+    "included, message",
     [
         ("absent.yaml", "include: absent.yaml can't be read: No such file or directory (paths are seen from"),
         ("own.yaml", "include: own.yaml includes itself"),
@@ -224,6 +225,7 @@ def test_the_schema_accepts_what_loads() -> None:
     Draft202012Validator(schema).validate({"issues": [ENTRY, {**ENTRY, "link": None, "perhaps": ["*"]}]})
 
 
+@pytest.mark.slow
 def test_the_list_of_the_suite_is_about_cases_that_it_has_and_says_where_upstream_keeps_track() -> None:
     place = shipped_cases()
     issues = load_known_issues(place / "known-issues.yaml", "known-issues.yaml", place)
@@ -245,6 +247,7 @@ def session(tmp_path: Path) -> Session:
     return Session(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_known_failure_is_expected_to_fail(session: Session) -> None:
     session.cases(a=STEPS, b=RIGHT)
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
@@ -283,6 +286,7 @@ def test_a_known_issue_that_is_fixed_is_red_until_the_list_is_edited(session: Se
     assert "known-issues.yaml:1 says that it fails; has it been fixed? then edit the entry" in result.output
 
 
+@pytest.mark.slow
 def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Session) -> None:
     session.cases(b=RIGHT)
     listed(session.directory / "known-issues.yaml", {})
@@ -290,10 +294,38 @@ def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Sess
         result = session.run(*workers)
         assert result.status == 1
         assert "known issue known-issues.yaml:1: there is no case a" in result.output
-    assert session.run("first.yaml").status == 0
-    assert session.run("-k", "b").status == 1
 
 
+NARROWED = [
+    "first.yaml", "first.yaml::b[cpu-float32]", "ops", "--lf", "-k b", "-m cpu", "--deselect second.yaml",
+    "--ignore second.yaml", "--ignore-glob sec*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", NARROWED)
+def test_an_entry_about_a_case_that_was_left_out_is_not_said_to_be_about_none(session: Session, arguments: str) -> None:
+    (session.directory / "ops").mkdir()
+    session.cases(b=STEPS)
+    session.cases("second.yaml", a=STEPS)
+    session.cases("ops/third.yaml", c=STEPS)
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    if arguments == "--lf":
+        kept = session.directory / ".pytest_cache" / "v" / "cache"
+        kept.mkdir(parents=True)
+        (kept / "lastfailed").write_text('{"first.yaml::b[cpu-float32]": true}')
+    result = session.run(*arguments.split())
+    assert result.status == 1, result.output
+    assert "b" in result.statuses or "c" in result.statuses
+    assert "there is no case" not in result.output
+
+
+def test_an_order_leaves_no_case_out(session: Session) -> None:
+    session.cases(b=RIGHT)
+    listed(session.directory / "known-issues.yaml", {})
+    assert "there is no case a" in session.run("--ff", "--nf").output
+
+
+@pytest.mark.slow
 def test_a_list_of_ones_own_stands_in_for_the_one_beside_the_cases(session: Session) -> None:
     session.cases(a=STEPS)
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
@@ -303,6 +335,7 @@ def test_a_list_of_ones_own_stands_in_for_the_one_beside_the_cases(session: Sess
     assert (result.status, result.statuses) == (0, {"a": "known"})
 
 
+@pytest.mark.slow
 def test_a_list_that_is_wrong_is_said_once_and_nothing_runs(session: Session) -> None:
     session.cases(a=STEPS)
     session.cases("second.yaml", b=STEPS)
@@ -315,6 +348,7 @@ def test_a_list_that_is_wrong_is_said_once_and_nothing_runs(session: Session) ->
     assert "absent.yaml:1:1: can't be read: No such file or directory" in absent.output
 
 
+@pytest.mark.slow
 def test_a_run_says_which_entries_are_due_for_review(session: Session) -> None:
     session.cases(a=STEPS)
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13", "review": "2020-01-31"})
@@ -323,6 +357,7 @@ def test_a_run_says_which_entries_are_due_for_review(session: Session) -> None:
     assert "known issue known-issues.yaml:1: a was to be reviewed by 2020-01-31" in result.output
 
 
+@pytest.mark.slow
 def test_the_list_in_the_documentation_loads(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "back-ends.md").read_text(encoding="utf-8")
     example = text.partition("```yaml\n# known-issues.yaml\n")[2].partition("```")[0]

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from samples import CPU, CUDA, FINISHED, HOSTILE, any_report, build, case, device, failed, outcome, report
 from sessions import Session
 
@@ -93,14 +94,16 @@ def shards_of(session: Session, count: int, *arguments: str) -> list[Report]:
     return [run(session, *arguments, f"--shard={number}/{count}")[1] for number in range(1, count + 1)]
 
 
-def test_eight_shards_of_the_shipped_cases_add_up_to_the_whole_run(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_shards_of_the_shipped_cases_add_up_to_the_whole_run(tmp_path: Path) -> None:
     session = Session(tmp_path)
     whole, _ = run(session, str(shipped_cases()))
-    result = merged(*shards_of(session, 8, str(shipped_cases())))
+    result = merged(*shards_of(session, 3, str(shipped_cases())))
     assert timeless(text_of(result.report)) == timeless(whole)
     assert result.notes == ()
 
 
+@pytest.mark.slow
 def test_shards_with_failures_deselected_cases_and_an_absent_device_add_up(tmp_path: Path) -> None:
     session = Session(tmp_path)
     right = WRONG.replace("4.0", "3.0")
@@ -169,8 +172,8 @@ def test_one_report_is_itself() -> None:
     assert merged(FOUR, FOUR).report == FOUR
 
 
-@pytest.mark.parametrize(
-    ("statuses", "status"),
+@each(
+    "statuses, status",
     [((0, 0), 0), ((0, 1), 1), ((5, 0), 0), ((5, 5), 5), ((5, 1), 1), ((1, 2), 2), ((3, 0), 3), ((0, -9), -9)],
 )
 def test_the_run_ends_as_the_whole_would_have(statuses: tuple[int, int], status: int) -> None:
@@ -199,8 +202,8 @@ def test_counts_are_counted_again() -> None:
     assert result.footer.finished == FINISHED
 
 
-@pytest.mark.parametrize(
-    ("given", "left"),
+@each(
+    "given, left",
     [
         (("-q", "--shard=1/2", "-x"), ("-q", "-x")),
         (("-q", "--shard", "1/2", "-x"), ("-q", "-x")),
@@ -262,8 +265,8 @@ def test_the_same_outcome_twice_is_no_contradiction_whatever_time_it_took() -> N
     assert merged(one, report({PAIR: failed(seconds=2.0, stderr="pid 2")})).report.outcomes == one.outcomes
 
 
-@pytest.mark.parametrize(
-    ("other", "message"),
+@each(
+    "other, message",
     [
         (GOOD, "status: expected 'fail' as in 1.json, got 'pass'"),
         (failed(step=3), "step: expected 2 as in 1.json, got 3"),
@@ -276,8 +279,8 @@ def test_two_outcomes_of_a_pair_that_differ_are_refused(other: Outcome, message:
     )
 
 
-@pytest.mark.parametrize(
-    ("facts", "message"),
+@each(
+    "facts, message",
     [
         ({"torch": "2.12.0"}, "header.build.torch: expected '2.13.0+cpu' as in 1.json, got '2.12.0'"),
         ({"git": "fedc"}, "header.build.git: expected '0123456789abcdef' as in 1.json, got 'fedc'"),
@@ -300,8 +303,8 @@ def test_shards_of_another_build_are_refused(facts: dict[str, Any], message: str
     assert refusal(report({PAIR: GOOD}), report({PAIR: GOOD}, **facts)) == f"2.json: {message}"
 
 
-@pytest.mark.parametrize(
-    ("fact", "value", "message"),
+@each(
+    "fact, value, message",
     [
         ("version", "0.2.0", "header.suite.version: expected '0.1.0' as in 1.json, got '0.2.0'"),
         ("commit", None, "header.suite.commit: expected 'c0ffee' as in 1.json, got nothing (null)"),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, case, failed, outcome, report
 
 from conformance.language.schema import load_schema
@@ -97,8 +98,8 @@ def test_what_has_no_outcome_was_not_run() -> None:
     assert made.targets == [CPU, CUDA]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
+@each(
+    "content, message",
     [
         (b"", "can't be read as a report: Expecting value: line 1 column 1 (char 0); is it cut off?"),
         (b"{", "can't be read as a report: "),
@@ -136,8 +137,8 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(path: Path) -> None:
         assert "is it cut off?" in refusal(path, whole[:length])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         (lambda report: report.update(extra=1), "the report: Object contains unknown field `extra`"),
         (lambda report: report["header"].pop("build"), "header: Object missing required field `build`"),
@@ -177,15 +178,15 @@ def test_what_has_the_wrong_type_is_refused_with_its_place(
     assert refusal(path, changed(change)).startswith(message)
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+@each("value", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_seconds_are_a_number(path: Path, value: str) -> None:
     text = json.dumps(CONTENT).replace('"seconds": 0.5', f'"seconds": {value}')
     assert value in text
     refusal(path, text)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@each(
+    "change, message",
     [
         (lambda report: report["cases"].append(report["cases"][0]), "cases[2]: a stands twice"),
         (lambda report: report["plan"].append(report["plan"][0]), "plan[2]: a[cpu-float32] stands twice"),
@@ -216,6 +217,7 @@ PLACES = [place for place in places(CONTENT) if place]
 ODD = [None, True, 0, -1, 1.5, 10**30, "", "x", "pass", [], [0], {}, {"x": 1}, "\ud800"]
 
 
+@pytest.mark.slow
 @settings(max_examples=800)
 @given(st.sampled_from(PLACES), st.sampled_from(["replace", "remove", "add"]), st.sampled_from(ODD))
 def test_what_the_schema_refuses_is_refused_and_the_rest_only_where_it_does_not_hold_together(

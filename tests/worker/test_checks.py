@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from loops import each
+from places import ROOT
 from running import FIRST, outcome_of_steps, running_engine
 
+from conformance.language.schema import load_schema
+from conformance.render.script.carried import PIECES, entry
+from conformance.worker.checks import CHECKS as REGISTRY
 from conformance.worker.engine import Engine
 from conformance.worker.failures import everywhere_alike
 
@@ -181,6 +187,10 @@ CHECKS = {
     "shape": ("- a = zeros(2, 3)", "a: {shape: [2, 3]}", "a: {shape: [3, 2]}", "a.shape", "[3, 2]", "[2, 3]"),
     "shape of a scalar": ("- a = zeros(())", "a: {shape: []}", "a: {shape: [1]}", "a.shape", "[1]", "[]"),
     "stride": ("- a = zeros(2, 3)", "a: {stride: [3, 1]}", "a: {stride: [1, 2]}", "a.stride", "[1, 2]", "[3, 1]"),
+    "is_contiguous": (
+        "- a = zeros(2, 3)\n- b = a.t()", "a: {is_contiguous: true}", "b: {is_contiguous: true}", "b.is_contiguous",
+        "true", "false",
+    ),
     "layout": (SPARSE, "a: {layout: sparse_coo}", "a: {layout: strided}", "a.layout", "strided", "sparse_coo"),
     "device": (LEAF, "a: {device: cpu}", "a: {device: cuda}", "a.device", "cuda", "cpu"),
     "device target": (
@@ -222,8 +232,8 @@ CHECKS = {
     "a bool is no int": ("- a = True", "a: true", "a: 1", "a", "1", "true"),
     "an int is no bool": ("- a = 1", "a: 1", "a: true", "a", "true", "1"),
     "None": ("- a = None", "a: null", "a: 1", "a", "1", "null"),
-    "text": ("- a = 'q'", "a: \"'q'\"", "a: \"'r'\"", "a", "r ('r')", "q"),
-    "a tuple": ("- a = (1, 'q')", "a: [1, \"'q'\"]", "a: [1]", "a", "[1]", "[1, q]"),
+    "text": ("- a = 'q'", "a: {text: q}", "a: {text: r}", "a", "r ('r')", "q"),
+    "a tuple": ("- a = (1, 'q')", "a: [1, {text: q}]", "a: [1]", "a", "[1]", "[1, q]"),
     "a dict": (
         MAPPING, "a: '{\"x\": 1, \"y\": [True, None, \"q\", 2.5, (1, 2)]}'", "a: '{\"x\": 1}'", "a",
         '{x: 1} ({"x": 1})', "{x: 1, y: [true, null, q, 2.5, [1, 2]]}",
@@ -240,6 +250,20 @@ CHECKS = {
 }  # fmt: skip
 
 
+TOLERANCES = {"rtol", "atol"}  # they stand among the checks, and say how `value` and `grad` compare
+
+
+def test_a_check_is_known_everywhere() -> None:
+    listed = load_schema("case.schema.json")["$defs"]["checks"]["properties"].keys()
+    assert listed - TOLERANCES == REGISTRY.keys() - {"log"}
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = contributing.partition("| check | holds when |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == listed
+    assert {entry(name) for name in REGISTRY} <= PIECES.keys()
+    assert {name for name in REGISTRY if not any(key.partition(" ")[0] == name for key in CHECKS)} == set()
+
+
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     with running_engine() as engine:
@@ -252,7 +276,7 @@ def steps_with(before: str, expectation: str) -> tuple[str, int, int]:
     return steps, steps.count("\n- "), FIRST + steps.count("\n") - 1
 
 
-@pytest.mark.parametrize("row", CHECKS.values(), ids=CHECKS)
+@each("row", CHECKS.values(), ids=CHECKS)
 def test_an_expectation_that_holds_passes(engine: Engine, row: tuple[str, ...]) -> None:
     steps, _, _ = steps_with(row[0], row[1])
     outcome = outcome_of_steps(engine, steps)
@@ -260,7 +284,7 @@ def test_an_expectation_that_holds_passes(engine: Engine, row: tuple[str, ...]) 
     assert outcome == {"n": 1, "status": "pass"}
 
 
-@pytest.mark.parametrize("row", CHECKS.values(), ids=CHECKS)
+@each("row", CHECKS.values(), ids=CHECKS)
 def test_an_expectation_that_does_not_hold_fails_with_its_line_and_both_sides(
     engine: Engine, row: tuple[str, ...]
 ) -> None:
@@ -330,7 +354,7 @@ RAISES = {
     "white space is one blank": ("zeros(2).view(3)", '{type: RuntimeError, match: "invalid  for\\ninput"}', None),
     "all parts of a message": ("zeros(2).view(3)", "{type: RuntimeError, match: [invalid, size 2]}", None),
     "a class above it": ("zeros(2).view(3)", "{type: Exception, match: invalid}", None),
-    "nothing, as expected": ("zeros(2).view(2)", "{type: null}", None),
+    "nothing, as expected": ("zeros(2).view(2)", "none", None),
     "another type": (
         "zeros(2).view(3)", "{type: ValueError, match: invalid}", ("ValueError: … invalid …", SHAPE),
     ),
@@ -346,14 +370,20 @@ RAISES = {
     "a message is no pattern": (
         "zeros(2).view(3)", "{type: RuntimeError, match: in.*d}", ("RuntimeError: … in.*d …", SHAPE),
     ),
+    "a message in which a pattern is found": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: [invalid, {regex: 'input of size \\d$'}]}", None,
+    ),
+    "a message in which a pattern isn't found": (
+        "zeros(2).view(3)", "{type: RuntimeError, match: {regex: ^invalid}}", ("RuntimeError: … /^invalid/ …", SHAPE),
+    ),
     "nothing was raised": (
         "zeros(2).view(2)", "{type: RuntimeError, match: invalid}", ("RuntimeError: … invalid …", "nothing was raised"),
     ),
-    "nothing was to be raised": ("zeros(2).view(3)", "{type: null}", ("nothing", SHAPE)),
+    "nothing was to be raised": ("zeros(2).view(3)", "none", ("nothing", SHAPE)),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", RAISES.values(), ids=RAISES)
+@each("row", RAISES.values(), ids=RAISES)
 def test_an_expected_error_must_come_with_its_type_and_message(engine: Engine, row: Any) -> None:
     statement, expected, texts = row
     outcome = problem(engine, f"- x = 1\n- do: {statement}\n  raises: {expected}\n- expect: {{x: 1}}\n")
@@ -373,7 +403,7 @@ WARNS = {
     "the same warning again": (
         "warnings.warn('one'); warnings.warn('one')", "{type: UserWarning, match: one}", None,
     ),
-    "no warning, as expected": ("y = 1", "{type: null}", None),
+    "no warning, as expected": ("y = 1", "none", None),
     "another message": (
         "warnings.warn('one two')", "{type: UserWarning, match: three}",
         ("UserWarning: … three …", "UserWarning: one two"),
@@ -384,7 +414,7 @@ WARNS = {
     ),
     "no warning": ("y = 1", "{type: UserWarning, match: one}", ("UserWarning: … one …", "no warning")),
     "no warning was to come": (
-        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "{type: null}",
+        "warnings.warn('one'); warnings.warn('two', FutureWarning)", "none",
         ("nothing", "UserWarning: one; FutureWarning: two"),
     ),
     "one of torch": (
@@ -393,7 +423,7 @@ WARNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("row", WARNS.values(), ids=WARNS)
+@each("row", WARNS.values(), ids=WARNS)
 def test_an_expected_warning_must_come_with_its_type_and_message(engine: Engine, row: Any) -> None:
     statement, expected, texts = row
     outcome = problem(engine, f"- x = 1\n- do: {statement}\n  warns: {expected}\n- expect: {{x: 1}}\n")
@@ -482,7 +512,7 @@ def test_the_traceback_of_a_backward_names_the_line_of_the_hook(engine: Engine) 
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["GeneratorExit", "StopIteration", "RecursionError", "Warning"])
+@each("name", ["GeneratorExit", "StopIteration", "RecursionError", "Warning"])
 def test_every_exception_that_a_case_can_raise_is_an_outcome(engine: Engine, name: str) -> None:
     steps = f"""
     - |

@@ -148,7 +148,7 @@ def probed(engine: Engine) -> dict[str, Any]:
 
 
 def leave(engine: Engine, text: str, dtype: str = "float32") -> dict[str, Any]:
-    return run(engine, case_of(f"- {json.dumps(text)}\n- expect: {{1 + 1: 2}}\n"), dtype)
+    return run(engine, case_of(f"- {json.dumps(text)}\n- expect: {{int(2): 2}}\n"), dtype)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-import pytest
 import torch
+from loops import each
 
 from conformance.worker.values import (
     EXACT,
@@ -83,20 +83,20 @@ DIFFERENT: dict[str, tuple[object, object]] = {
 }
 
 
-@pytest.mark.parametrize(("observed", "expected"), SAME.values(), ids=SAME)
+@each("observed, expected", SAME.values(), ids=SAME)
 def test_the_same_values_agree(observed: object, expected: object) -> None:
     assert agree(observed, expected, EXACT)
     assert agree(observed, expected, CLOSE)
 
 
-@pytest.mark.parametrize(("observed", "expected"), DIFFERENT.values(), ids=DIFFERENT)
+@each("observed, expected", DIFFERENT.values(), ids=DIFFERENT)
 def test_different_values_disagree_however_wide_the_tolerance(observed: object, expected: object) -> None:
     assert not agree(observed, expected, EXACT)
     assert not agree(observed, expected, CLOSE)
 
 
-@pytest.mark.parametrize(
-    ("observed", "expected", "fine"),
+@each(
+    "observed, expected, fine",
     [
         (1.1, 1.0, True), (1.109, 1.0, True), (1.111, 1.0, False), (0.9, 1.0, True), (0.889, 1.0, False),
         (100.0, 101.0, True), (100.0, 101.2, False), (0.1, 0.0, True), (-0.1, 0.0, True), (0.11, 0.0, False),
@@ -120,7 +120,8 @@ def test_the_share_is_that_of_what_is_expected() -> None:
     assert near(90.0, 100.0, (0.11, 0.0))
 
 
-@pytest.mark.parametrize(("dtype", "step"), [
+@each(
+    "dtype, step", [
     (torch.float16, 2**-10), (torch.bfloat16, 2**-7), (torch.float32, 2**-23), (torch.float64, 2**-52),
     (torch.complex64, 2**-23), (torch.complex128, 2**-52),
 ])  # fmt: skip
@@ -140,8 +141,8 @@ def test_tolerances_are_those_of_assert_close_where_they_are_full_width() -> Non
         assert TOLERANCES[dtype][1] >= absolute
 
 
-@pytest.mark.parametrize(
-    ("observed", "expected", "fine"),
+@each(
+    "observed, expected, fine",
     [
         (2.0, 2, True), ([2.0, 2.0], 2, True), ([[2.0], [2.0, 2.05]], 2.0, True), ([2.0, 3.0], 2, False),
         ([], 2, False), ([[], []], 2, False), ([[], [2]], 2, True), ([NAN, NAN], NAN, True), ([NAN, 1.0], NAN, False),
@@ -161,8 +162,8 @@ def test_leaves_come_in_order() -> None:
 Pair = collections.namedtuple("Pair", ["first", "second"])
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
+@each(
+    "value, expected",
     [
         (None, None), (True, True), (1, 1), (1.5, 1.5), (1j, 1j), ("text", "text"),
         (torch.tensor([[1.0, 2.0]]), [[1.0, 2.0]]), (torch.tensor(3), 3), (torch.tensor(True), True),
@@ -196,8 +197,8 @@ def test_a_list_that_holds_itself_comes_to_an_end() -> None:
     assert "…" in shown(plain(endless))
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@each(
+    "value, text",
     [
         (None, "null"), (True, "true"), (False, "false"), (1, "1"), (1.0, "1.0"), (-2.0, "-2.0"), (0.1, "0.1"),
         (1 / 3, "0.3333333"), (1e-9, "1e-09"), (1e20, "1e+20"), (NAN, "nan"), (INF, "inf"), (-INF, "-inf"),

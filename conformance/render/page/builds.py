@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from packaging.version import Version
 
 from conformance.language import versions
-from conformance.model.build import Build
+from conformance.model.build import Build, Device
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report
 from conformance.model.status import TABLE
@@ -45,19 +44,52 @@ def builds_of(
         builds.append(
             {
                 "id": name,
+                "torch": report.build.torch,
+                "name": f"torch {report.build.torch}, Python {report.build.python}, {report.build.system}",
                 "release": release_of(report.build),
-                "facts": msgspec.to_builtins(report.build),
-                "suite": msgspec.to_builtins(report.header.suite),
-                "run": msgspec.to_builtins(report.header.run),
+                "label": [],
+                "facts": facts_of(report),
+                "devices": [DEVICE_FACTS, *map(device_row, report.build.devices)],
+                "config": report.build.config,
                 "runs": run_lines(report),
-                "footer": msgspec.to_builtins(report.footer),
-                "own": report is own,
+                "is_finished": report.footer is not None,
+                "is_own": report is own,
                 "counts": {target: dict(counts) for target, counts in report.counts().items()},
                 "why": [[*key, count] for key, count in why.most_common()],
             }
         )
-    label(builds)
+    label(builds, reports)
     return builds
+
+
+def facts_of(report: Report) -> list[tuple[str, str]]:
+    """Return the facts of a build by name; whatever stands here, the page of the build shows."""
+    build, run, suite = report.build, report.header.run, report.header.suite
+    compiled = [
+        "debug" if build.debug else "release",
+        build.cuda and f"CUDA {build.cuda}",
+        build.hip and f"HIP {build.hip}",
+    ]
+    return [
+        ("torch", build.torch),
+        ("commit", build.git),
+        ("compiled", ", ".join(filter(None, compiled))),
+        ("Python", f"{build.implementation} {build.python}"),
+        ("system", f"{build.system} ({build.platform})"),
+        ("installed in", build.path),
+        ("interpreter", build.executable),
+        ("run", f"{run.started} to {report.footer.finished if report.footer is not None else '…'}"),
+        ("called with", " ".join(run.arguments) or "nothing"),
+        ("suite", f"{suite.version}, commit {suite.commit or 'unknown'}, cases {suite.cases}"),
+    ]
+
+
+DEVICE_FACTS = ("Device", "Name", "How many", "Driver", "Why absent")
+
+
+def device_row(device: Device) -> tuple[str, ...]:
+    name = device.name if device.absent is None else "absent"
+    return device.type, name, str(device.count), device.driver or "—", device.absent or ""
 
 
 def free_name(slug: str, taken: Container[str]) -> str:
@@ -74,30 +106,32 @@ def release_of(build: Build) -> str:
         return build.torch
 
 
-def label(builds: Sequence[dict[str, Any]]) -> None:
+def label(builds: Sequence[dict[str, Any]], reports: Sequence[Report]) -> None:
     """Give each build the shortest label that tells it from the others of its release."""
-    facts = ("stage", "python", "local", "system", "implementation", "git", "started")
-    shown = {
-        build["id"]: {
-            "stage": build["facts"]["torch"].partition("+")[0].removeprefix(build["release"]).lstrip("."),
-            "python": "py" + ".".join(build["facts"]["python"].split(".")[:2]),
-            "local": build["facts"]["torch"].partition("+")[2],
-            "system": build["facts"]["system"],
-            "implementation": build["facts"]["implementation"],
-            "git": build["facts"]["git"][:8],
-            "started": build["run"]["started"],
-        }
-        for build in builds
-    }
+    shown = {build["id"]: label_facts(report, build["release"]) for build, report in zip(builds, reports, strict=True)}
     alike: Counter[tuple[str, ...]] = Counter()
     for build in builds:
         own = shown[build["id"]]
         others = [shown[other["id"]] for other in builds if other["release"] == build["release"]]
-        telling = {name for name in facts if len({other[name] for other in others}) > 1}
-        build["label"] = [own[name] for name in facts if name in telling | {"stage", "python"} and own[name]]
+        telling = {name for name in own if len({other[name] for other in others}) > 1}
+        build["label"] = [own[name] for name in own if name in telling | {"stage", "python"} and own[name]]
         name = (build["release"], *build["label"])
         alike[name] += 1
         if alike[name] > 1:
             build["label"].append(f"~{alike[name]}")
-        if build["own"]:
+        if build["is_own"]:
             build["label"].append("this run")
+
+
+def label_facts(report: Report, release: str) -> dict[str, str]:
+    """Return the facts by which labels tell builds of a release apart, those that are asked first before the others."""
+    public, _, local = report.build.torch.partition("+")
+    return {
+        "stage": public.removeprefix(release).lstrip("."),
+        "python": "py" + ".".join(report.build.python.split(".")[:2]),
+        "local": local,
+        "system": report.build.system,
+        "implementation": report.build.implementation,
+        "git": report.build.git[:8],
+        "started": report.header.run.started,
+    }

@@ -33,9 +33,10 @@ def details_of(matrix: Matrix, record: CaseRecord, script: Script | None) -> dic
 
 
 def step_lines(record: CaseRecord) -> list[int]:
-    """Return the lines of the text at which steps begin, counted from 0."""
+    """Return the lines of the text at which steps begin, counted from 0; none where lines don't tell steps apart."""
+    lines = [step.line - record.line for step in record.steps]
     within = range(record.yaml.count("\n") + 1)
-    return sorted({step.line - record.line for step in record.steps if step.line - record.line in within})
+    return lines if lines == sorted(set(lines)) and all(line in within for line in lines) else []
 
 
 def left_out(matrix: Matrix, record: CaseRecord) -> list[tuple[int, list[int]]]:

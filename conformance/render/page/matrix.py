@@ -131,8 +131,8 @@ class Notes:
 
     def of(self, outcome: Outcome) -> tuple[int, int, int]:
         summary = outcome.summary
-        cut = summary if len(summary) <= LONGEST_MESSAGE else summary[:LONGEST_MESSAGE] + "…"
-        message = self.messages.setdefault(cut, len(self.messages))
+        shown = summary if len(summary) <= LONGEST_MESSAGE else summary[:LONGEST_MESSAGE] + "…"
+        message = self.messages.setdefault(shown, len(self.messages))
         return (
             message,
             self.fingerprints.setdefault(fingerprint(outcome), len(self.fingerprints)),
@@ -173,9 +173,9 @@ def revisions_of(matrix: Matrix) -> dict[str, dict[str, int | None]]:
 
 
 def variants_of(matrix: Matrix) -> dict[str, tuple[list[str], list[int]]]:
-    """Return what cases expect by version: the sets of conditions that hold, and which of them each build has.
+    """Return what cases expect by version: each set of conditions that hold for a build, and by build which it is.
 
-    A set is in words, and stands in the order of the builds.
+    The sets are in words, in the order of the builds.
     """
     variants = {}
     for number, case in enumerate(matrix.cases):

@@ -35,4 +35,5 @@ def tables() -> dict[str, Any]:
 
 def with_expectation(is_held: bool, decision: Decision) -> dict[str, str | None]:
     """Return a decision that also says what a difference in the expectation alone comes to."""
-    return {**decision, "expectation": EXPECTATION if is_held else decision["nothing"]}
+    by_degree = dict[str, str | None](decision.items())
+    return {**by_degree, "expectation": EXPECTATION if is_held else decision["nothing"]}

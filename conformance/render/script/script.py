@@ -1,35 +1,24 @@
 """Writes a case as a script in plain torch that comes to the same outcome, without this suite and without pytest.
 
-After the parts of `script_parts.py.txt` that it needs come the case's own statements as they stand, with a call of
-`check` for each line of its expectations between them. Alternatives are chosen when the script runs, so that it is
-the same for every torch.
+After those definitions of the worker that it needs come the case's own statements as they stand, with a call of `check`
+for each line of its expectations between them. Alternatives are chosen when the script runs, so that it is the same
+for every torch.
 """
 
 from __future__ import annotations
 
-import re
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from conformance.language import vocabulary
 from conformance.model.case import Case
-from conformance.render.script.names import Fact, Uses, names_of_module, sets_any_of, uses_of
+from conformance.render.script.carried import PIECES, names_in_parts, parts_with
+from conformance.render.script.names import Fact, Uses, sets_any_of, uses_of
 from conformance.render.script.steps import BUILTIN, ScriptWriter, block, quoted, spread
 
-PART = re.compile(r"^#: (\w+)(?:: ([\w ]+))?\n", re.MULTILINE)
-
-
-def read_parts() -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Return the parts of scripts by name, in order, and the names of those that each needs."""
-    _, *found = PART.split(Path(__file__).with_name("script_parts.py.txt").read_text(encoding="utf-8"))
-    names = found[::3]
-    needs = dict(zip(names, [(needs or "").split() for needs in found[1::3]], strict=True))
-    return dict(zip(names, found[2::3], strict=True)), needs
-
-
-SNIPPETS, NEEDS = read_parts()
+SNIPPETS = {name: piece.text for name, piece in PIECES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +38,7 @@ def script_of(case: Case) -> Script:
     writer = ScriptWriter("")
     lines, bound = written(case, writer)
     parts = parts_with(frozenset(writer.parts))
-    taken = bound & frozenset().union(*map(names_of_part, parts)) | bound & writer.names
+    taken = bound & (names_in_parts(parts) | writer.names)
     if taken and sets_any_of(taken, writer.texts):
         writer = ScriptWriter("_")
         lines, _ = written(case, writer)
@@ -58,12 +47,15 @@ def script_of(case: Case) -> Script:
     return Script(parts=parts, body="\n".join([*head(case), *lines]))
 
 
-def script_for(case: Case) -> Script | None:
-    """Return the script of a case, or None where writing it fails, which is no reason not to run the case."""
+def script_for(case: Case) -> Script:
+    """Return the script of a case; where writing it fails, which is no reason not to run the case, it says so."""
     try:
         return script_of(case)
-    except Exception:  # noqa: BLE001 - whatever it is
-        return None
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        why = " ".join(f"internal-error: the script can't be written: {type(error).__name__}: {error}".split())
+        lines = [comment(line) for line in traceback.format_exc().splitlines()]
+        lines += [f"print({why!a})", "raise SystemExit(1)", ""]
+        return Script(parts=(), body="\n".join([*head(case)[1:], *lines]))
 
 
 def written(case: Case, writer: ScriptWriter) -> tuple[list[str], frozenset[str]]:
@@ -75,25 +67,6 @@ def written(case: Case, writer: ScriptWriter) -> tuple[list[str], frozenset[str]
         steps = [f'{writer.name("stop")}("error: an attribute that the case defines could lead out of it")']
     lines = [*unsupported(case, writer), *prepared(uses, writer), "", *steps, f'{writer.name("stop")}("pass")', ""]
     return lines, uses.bound
-
-
-@cache
-def parts_with(wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the parts of a script that has use for those that are `wanted`, in order."""
-    found = {"start"}
-    waiting = list(wanted)
-    while waiting:
-        name = waiting.pop()
-        found.add(name)
-        waiting += NEEDS[name]
-    found -= {"torch_is"} if "torch_is_build" in found else set()
-    found -= {"no_grad"} if "grad" in found else set()
-    return tuple(name for name in SNIPPETS if name in found)
-
-
-@cache
-def names_of_part(name: str) -> frozenset[str]:
-    return names_of_module(SNIPPETS[name])
 
 
 def aliases(names: Iterable[str]) -> Iterator[str]:
@@ -156,11 +129,10 @@ def maker_lines(made: Mapping[tuple[str, str], Sequence[str]], writer: ScriptWri
     """Yield the lines that seed what is drawn at random, and that make tensors and modules where they belong."""
 
     def maker(kind: str, path: str) -> str:
-        name = path.rpartition(".")[2]
-        if name.endswith("_like"):
-            return f"{writer.name('like')}({maker(kind, path[: -len('_like')])})"
-        own = {"normal": "seeded_normal", "from_numpy": "placed_array"}
-        return f"{writer.name(own.get(name) or {'random': 'seeded', 'made': 'placed', 'layer': 'moved'}[kind])}({path})"
+        path, like, _ = path.partition("_like")
+        own = {"normal": "seeded_normal", "from_numpy": "placed_array"}.get(path.rpartition(".")[2])
+        made = own or {"random": "seeded", "made": "placed", "layer": "moved"}[kind] + like
+        return f"{writer.name(made)}({path}, {writer.name('TARGET')})"
 
     def replaced(kind: str, holder: str) -> list[str]:
         return [f"{name}={maker(kind, f'{holder}.{name}')}" for name in made.get((kind, holder), ())]

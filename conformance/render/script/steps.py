@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 from conformance.language.steps import REFERENCES
+from conformance.render.script.carried import entry
 
 WIDTH = 112
-RELEASES = re.compile(r"[<>=!]{1,2}\d+(\.\d+)*(,[<>=!]{1,2}\d+(\.\d+)*)*")
 UNUSUAL = re.compile(r"[^ -~\n]")
 LAYOUT = str.maketrans("", "", "\n\t")
 OWN_LINES = re.compile(r"'''|\"\"\"|\\\n")  # of what would be another text if it were indented
@@ -20,11 +20,6 @@ SPECIAL = re.compile(r"[{]|nan|inf")  # in what may be more than its repr
 TOLERANCES = ("rtol", "atol")
 KEYS = {"is": "is_", "log": "value"}  # how a check is named that can't be an argument or is another one's kind
 BUILTIN = frozenset({"exec", "float"})
-# The part of a name that isn't a part's own.
-HOME = {
-    **dict.fromkeys(["stop", "DEVICE", "DTYPE", "torch_is", *BUILTIN], "start"),
-    "expect": "check", "EVENTS": "log", "seeded_normal": "normal",
-}  # fmt: skip
 
 
 def block(begin: str, lines: Iterable[str]) -> list[str]:
@@ -47,6 +42,11 @@ def quoted(text: str) -> str:
     return literal if '"' in literal else f'"{literal[1:-1]}"'
 
 
+def bounds(condition: str) -> str:
+    """Return a condition on torch as a literal."""
+    return quoted("".join(condition.split()))
+
+
 class ScriptWriter:
     """One case while it is written: what its lines use of the parts, and the code of its own that they hold."""
 
@@ -60,21 +60,15 @@ class ScriptWriter:
     def name(self, name: str) -> str:
         """Return what a function of the parts is called here."""
         self.names.add(name)
-        self.parts.add(HOME.get(name, name))
+        self.parts |= {name} - BUILTIN
         return self.prefix + name
 
     def holds(self, condition: str) -> str:
-        return f"{self.name('torch_is')}({self.bounds(condition)})"
-
-    def bounds(self, condition: str) -> str:
-        """Return a condition on torch as a literal."""
-        text = "".join(condition.split())
-        self.parts.add("torch_is" if RELEASES.fullmatch(text) else "torch_is_build")
-        return quoted(text)
+        return f"{self.name('torch_is')}({bounds(condition)})"
 
     def by_torch(self, alternatives: Iterable[tuple[str, str]]) -> str:
         return spread(
-            f"{self.name('by_torch')}({{", [f"{self.bounds(bounds)}: {value}" for bounds, value in alternatives], "})"
+            f"{self.name('by_torch')}({{", [f"{bounds(condition)}: {value}" for condition, value in alternatives], "})"
         )
 
     def offered(self, name: str) -> Iterator[str]:
@@ -108,7 +102,7 @@ class ScriptWriter:
         texts = [
             spread(
                 f"({entry['line']}, ",
-                [quoted(each) if each else repr(each) for each in (entry["type"], *entry["match"])],
+                [quoted(each) if isinstance(each, str) else repr(each) for each in (entry["type"], *entry["match"])],
                 ")",
             )
             for entry in alternatives
@@ -136,8 +130,7 @@ class ScriptWriter:
             if name in TOLERANCES:
                 tolerance.append(f"{name!r}: {value}")
             else:
-                key = KEYS.get(name, name)
-                calls.setdefault(line, []).append(f"{key}={self.wanted(key, value)}")
+                calls.setdefault(line, []).append(f"{KEYS.get(name, name)}={self.wanted(name, value)}")
         for line, items in calls.items():
             if tolerance:
                 items.append(f"tolerance={{{', '.join(tolerance)}}}")
@@ -145,33 +138,30 @@ class ScriptWriter:
 
     def wanted(self, check: str, value: Any) -> str:
         """Return what a check expects as an expression, and note the parts that the check needs."""
-        self.parts.add("no_grad" if check == "grad" and value is None else check)
+        self.parts.add(entry(check))
         if value is None or type(value) in (bool, int):
             return repr(value)
         if type(value) is dict and "torch" in value:
-            self.parts.add(check)
             outer, alternatives = self.condition, []
-            for bounds, inner in value["torch"].items():
-                self.condition = bounds if outer is None else f"{outer},{bounds}"
-                alternatives.append((bounds, self.wanted(check, inner)))
+            for condition, inner in value["torch"].items():
+                self.condition = condition if outer is None else f"{outer},{condition}"
+                alternatives.append((condition, self.wanted(check, inner)))
             self.condition = outer
             return self.by_torch(alternatives)
         if type(value) is dict and "checks" in value:
-            inside = [(KEYS.get(name, name), inner) for name, inner, _ in value["checks"]]
-            items = [f"{name!r}: {inner if name in TOLERANCES else self.wanted(name, inner)}" for name, inner in inside]
+            inside = [
+                (name, inner if name in TOLERANCES else self.wanted(name, inner)) for name, inner, _ in value["checks"]
+            ]
+            items = [f"{name!r}: {inner}" for name, inner in inside]
             return spread("{", items, "}")
         if type(value) is dict:
-            self.parts |= {"reference"} if check in REFERENCES else set()
+            self.parts |= {"evaluated"} if check in REFERENCES else set()
             return self.later(value["expr"])
         if type(value) is list and SPECIAL.search(repr(value)):
             return f"[{', '.join([self.wanted(check, item) for item in value])}]"
         if type(value) is float and not math.isfinite(value):
             return f"{self.name('float')}({quoted(str(value))})"
-        if value == "target" and check in ("dtype", "device"):
-            return self.name("DTYPE") if check == "dtype" else f'{self.name("DEVICE")}.partition(":")[0]'
-        if type(value) is str:
-            return quoted(value.rpartition("::")[2] if check == "grad_fn" else value)
-        return repr(value)
+        return quoted(value) if type(value) is str else repr(value)
 
     def later(self, text: str) -> str:
         """Return an expression as a function, which is called when it is time to."""

@@ -32,6 +32,7 @@ from samples import (
 
 from conformance.model.outcome import Failure, Issue
 from conformance.model.report import Report
+from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import matrix_of
 from conformance.render.page.page import page_of
 from conformance.results.diff import compare
@@ -48,9 +49,13 @@ DOUBLE = "cpu-float64"
 GOOD = outcome("pass")
 LATE = Issue(status="fail", reason="Late since ever.", link="https://example.org/issues/1")
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None and not os.environ.get("CI"), reason="there is no chromium here; continuous integration brings one"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None and not os.environ.get("CI"),
+        reason="there is no chromium here; continuous integration brings one",
+    ),
+]
 
 
 def many_reports() -> list[Report]:
@@ -396,6 +401,36 @@ def test_axe_finds_nothing(browser: Browser, address: str, fragment: str, scheme
     found = Axe().run(page).response["violations"]
     context.close()
     assert [(entry["id"], [node["html"] for node in entry["nodes"][:3]]) for entry in found] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_status_can_be_read(browser: Browser, tmp_path: Path, scheme: Any) -> None:
+    path = tmp_path / "index.html"
+    made = report({(f"of-{status}", CPU): outcome(status, reason="Why.") for status in STATUSES})
+    path.write_text(page_of([made]), encoding="utf-8")
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(f"{path.as_uri()}#?dtype=float32")
+    page.wait_for_selector("#wait", state="detached")
+    told = {status: cells(page, f"of-{status}") for status in STATUSES}
+    legend = page.inner_text("#legend")
+    found = Axe().run(page).response["violations"]
+    context.close()
+    assert told == {status: ["pass" if status == "pass" else f"{status}: Why."] for status in STATUSES}
+    assert all(row.explanation in legend for row in TABLE.values())
+    assert [(entry["id"], [node["html"] for node in entry["nodes"][:3]]) for entry in found] == []
+
+
+def test_a_release_on_which_the_suite_failed_is_not_said_to_hold_or_fail(shown: Shower) -> None:
+    cases = [valid_case("a")]
+    defect = outcome("internal-error", reason="the suite raised KeyError")
+    reports = [
+        report({("a", CPU): each}, cases=cases, torch=torch)
+        for torch, each in (("2.0.0", GOOD), ("2.1.0", defect), ("2.2.0", broken()))
+    ]
+    page = shown(*reports, fragment="#case/a")
+    assert page.inner_text(".ranges") == "cpu, float32: pass on 2.0.0; fail on 2.2.0"
+    assert "internal-error: the suite itself failed" in page.locator("#sheet").inner_text()
 
 
 def test_a_narrow_screen_needs_no_sideways_scrolling_but_in_tables(opened: Opener, address: str) -> None:

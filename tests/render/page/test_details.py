@@ -21,11 +21,15 @@ BY_VERSION = """\
     rules: [r.one]
     steps:
       - a = tensor([1.0], requires_grad=True)
-      - do: b = a * 2
-        torch: ">=2.6"
-      - do: |
-          c = a * 3
-        torch: "<2.1"
+      - when:
+          torch: ">=2.6"
+          steps:
+            - b = a * 2
+      - when:
+          torch: "<2.1"
+          steps:
+            - |
+              c = a * 3
       - expect: {a: [1.0]}
 """
 
@@ -94,15 +98,16 @@ def test_steps_of_other_releases_are_left_out_by_the_line_of_the_text() -> None:
             report({PAIR: GOOD}, cases=[record], torch=torch) for torch in ("unheard of", "2.0.1", "2.5.0", "2.6.0")
         ]
         shown = details(*reports)
-        assert shown["left_out"] == [(6, [0, 1, 2]), (8, [0, 2, 3])], line
-        assert shown["steps"] == [5, 6, 8, 11], line
+        assert shown["left_out"] == [(9, [0, 1, 2]), (13, [0, 2, 3])], line
+        assert shown["steps"] == [5, 9, 13, 15], line
 
 
-def test_lines_of_steps_that_lie_outside_of_the_text_are_nobodys() -> None:
+def test_lines_that_do_not_tell_steps_apart_are_not_shown_as_steps() -> None:
     record = valid_case("a", line=30)
-    strange = tuple(StepRecord(line=line, kind="do") for line in (1, 35, 33, 35, 10**9))
-    made = report({PAIR: GOOD}, cases=[msgspec.structs.replace(record, steps=strange)])
-    assert details(made)["steps"] == [3, 5]
+    for lines in ((1, 35), (35, 33), (33, 33), (33, 10**9)):
+        steps = tuple(StepRecord(line=line, kind="do") for line in lines)
+        made = report({PAIR: GOOD}, cases=[msgspec.structs.replace(record, steps=steps)])
+        assert details(made)["steps"] == [], lines
 
 
 def test_where_steps_stand_is_not_read_out_of_the_text() -> None:

@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from loops import each
 from samples import CPU, GRAPH
 
 from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
@@ -191,7 +191,7 @@ def test_a_graph_says_whether_there_is_more_of_it() -> None:
     assert drawn(Graph(target=CPU, tensors=(), nodes=node))["cut"] is False
 
 
-@pytest.mark.parametrize(("tensors", "is_drawn"), [(0, True), (MOST_BOXES - 2, True), (MOST_BOXES - 1, False)])
+@each("tensors, is_drawn", [(0, True), (MOST_BOXES - 2, True), (MOST_BOXES - 1, False)])
 def test_a_graph_of_too_many_boxes_is_not_drawn(tensors: int, is_drawn: bool) -> None:
     assert (drawing_of(nodes_of([1], [], tensors=tensors)) is not None) == is_drawn
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, report, rule, valid_case
 
 from conformance.model.outcome import Outcome
@@ -66,8 +66,8 @@ def test_builds_of_one_torch_stand_in_the_order_of_pythons_numbers() -> None:
     assert pythons == ["3.9.1", "3.10.9", "3.13.2", "3.14.0b1"]
 
 
-@pytest.mark.parametrize(
-    ("torch", "release"),
+@each(
+    "torch, release",
     [("2.13.0", "2.13.0"), ("2.13.0rc1+cpu", "2.13.0"), ("2.13.0.dev20260101", "2.13.0"), ("2.13.0-odd", "2.13.0"),
      ("banana", "banana"), ("", "")],
 )  # fmt: skip
@@ -108,8 +108,8 @@ def test_a_label_says_what_leads_to_a_release() -> None:
     assert labels(one("2.13.0rc1"), one("2.14.0.dev20260101+cpu")) == ["rc1 py3.11", "dev20260101 py3.11"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "told"),
+@each(
+    "first, second, told",
     [
         (one(), one(python="3.12.1"), ["py3.11", "py3.12"]),
         (one("2.13.0+cpu"), one("2.13.0+cu126"), ["py3.11 cpu", "py3.11 cu126"]),
@@ -129,7 +129,7 @@ def test_labels_tell_the_builds_of_a_release_apart(first: Report, second: Report
 def test_the_run_that_has_just_ended_is_marked() -> None:
     published, own = one("2.12.0"), one()
     assert labels(published, own, own=own) == ["py3.11", "py3.11 this run"]
-    assert [build["own"] for build in indexed(published, own, own=own)["builds"]] == [False, True]
+    assert [build["is_own"] for build in indexed(published, own, own=own)["builds"]] == [False, True]
 
 
 def test_no_two_builds_have_the_same_id() -> None:
@@ -282,5 +282,5 @@ def test_any_reports_keep_every_outcome(reports: list[Report]) -> None:
 def test_hostile_names_stay_what_they_are() -> None:
     index = indexed(report({("a", f"{HOSTILE}-{HOSTILE}"): GOOD}, cases=[case("a", topic=HOSTILE)], torch=HOSTILE))
     assert index["topics"] == [HOSTILE]
-    assert index["builds"][0]["facts"]["torch"] == HOSTILE
+    assert index["builds"][0]["torch"] == HOSTILE
     assert index["builds"][0]["release"] == HOSTILE

@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from samples import (
     CPU,
     CUDA,
@@ -196,7 +196,7 @@ def test_hostile_text_is_in_the_page_only_packed_or_escaped() -> None:
     assert "⟨U+202E⟩⟨U+D800⟩" in text
     index, (details,) = parts(page)
     assert index["cases"][0][0] == "a" + HOSTILE
-    assert index["builds"][0]["facts"]["torch"] == HOSTILE
+    assert index["builds"][0]["torch"] == HOSTILE
     assert details["yaml"] == HOSTILE
     page.encode()
 
@@ -248,7 +248,7 @@ PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_half_of_a_pair_anywhere_does_not_stop_the_page(place: str) -> None:
     failed = broken(reason="r", stderr="s", traceback=((1, "x"),))
     made = report({PAIR: failed}, cases=[valid_case("a", source=("s",))], arguments=("-q",))

@@ -7,23 +7,15 @@
  * @param {Build} build
  */
 function buildSheet(model, view, build) {
-  const { facts } = build;
-  const cuda = facts.cuda && `CUDA ${facts.cuda}`;
-  const rows = [
-    ["torch", facts.torch], ["commit", facts.git], ["compiled", [facts.debug ? "debug" : "release", cuda, facts.hip && `HIP ${facts.hip}`].filter(Boolean).join(", ")],
-    ["Python", `${facts.implementation} ${facts.python}`], ["system", `${facts.system} (${facts.platform})`], ["installed in", facts.path], ["interpreter", facts.executable],
-    ["run", `${build.run.started} to ${build.footer ? build.footer.finished : "…"}`], ["called with", build.run.arguments.join(" ") || "nothing"],
-    ["suite", `${build.suite.version}, commit ${build.suite.commit || "unknown"}, cases ${build.suite.cases}`],
-  ];
   return [
-    h("h1", { tabindex: "-1" }, `torch ${facts.torch}`),
+    h("h1", { tabindex: "-1" }, `torch ${build.torch}`),
     h("p", { class: "meta" }, h("code", {}, build.id)),
-    !build.footer && h("p", { class: "notice" }, h("strong", {}, "Incomplete: "), "the run did not finish."),
+    !build.is_finished && h("p", { class: "notice" }, h("strong", {}, "Incomplete: "), "the run did not finish."),
     ...build.runs.map((line) => h("p", { class: "notice" }, line)),
     h("h2", {}, "Planned, run, not run"), countTable(model, view, build), ...reasons(build),
-    h("h2", {}, "The build"), h("table", { class: "facts" }, h("tbody", {}, ...rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
-    h("h2", {}, "Devices"), deviceTable(facts.devices),
-    h("h2", {}, "Compile flags"), h("pre", { tabindex: "0" }, facts.config),
+    h("h2", {}, "The build"), h("table", { class: "facts" }, h("tbody", {}, ...build.facts.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
+    h("h2", {}, "Devices"), deviceTable(build.devices),
+    h("h2", {}, "Compile flags"), h("pre", { tabindex: "0" }, build.config),
   ];
 }
 
@@ -54,11 +46,10 @@ function reasons(build) {
 }
 
 /**
- * @param {Device[]} devices
+ * @param {string[][]} devices facts of each, below their names
  */
-function deviceTable(devices) {
-  const rows = devices.map((device) => h("tr", {}, h("th", { scope: "row" }, device.type), h("td", {}, device.absent === null ? device.name : "absent"),
-    h("td", {}, String(device.count)), h("td", {}, device.driver || "—"), h("td", {}, device.absent || "")));
-  const head = ["Device", "Name", "How many", "Driver", "Why absent"].map((name) => h("th", { scope: "col" }, name));
+function deviceTable([names, ...devices]) {
+  const rows = devices.map(([type, ...facts]) => h("tr", {}, h("th", { scope: "row" }, type), ...facts.map((fact) => h("td", {}, fact))));
+  const head = names.map((name) => h("th", { scope: "col" }, name));
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Devices" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
 }

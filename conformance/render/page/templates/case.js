@@ -124,7 +124,7 @@ function outcomeTable(model, view, item, details) {
     const message = column.tracks[number]?.message[item.number] ?? -1;
     const notes = [message >= 0 && model.index.messages[message], conditionOf(model, item.number, column) && `expected of torch ${conditionOf(model, item.number, column)}`,
       isEdited(model, item.number, column) && OTHER_REVISION, outcome?.line && `line ${outcome.line}`];
-    return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.facts.torch}`), ` ${column.build.label.join(" ")}`),
+    return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.torch}`), ` ${column.build.label.join(" ")}`),
       h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, sign(status), ` ${status}`), h("td", { class: "message" }, notes.filter(Boolean).join("; ")))];
   }));
   const head = ["Build", "Device", "Dtype", "Outcome", "Message"].map((name) => h("th", { scope: "col" }, name));
@@ -140,7 +140,7 @@ function outcomeTable(model, view, item, details) {
 function namesOf(model, group, groups) {
   const columns = [...group.columns].map((number) => model.columns[number]);
   const isAll = columns.length === model.columns.length && columns.length > 1;
-  const names = isAll ? "all builds" : columns.map((column) => `${column.build.facts.torch} ${shortName(column)}`).join(", ");
+  const names = isAll ? "all builds" : columns.map((column) => `${column.build.torch} ${shortName(column)}`).join(", ");
   const dtypes = new Set(groups.flatMap((other) => [...other.dtypes]));
   return group.dtypes.size === dtypes.size ? names : `${names}, ${[...group.dtypes].join(" and ")}`;
 }
@@ -247,7 +247,7 @@ function graphSection(model, details) {
   const build = model.index.builds[drawing.build];
   return [
     graphOf(drawing),
-    h("p", { class: "hint" }, `As torch ${build.facts.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory.`,
+    h("p", { class: "hint" }, `As torch ${build.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory.`,
       drawing.cut ? " There is more than is drawn." : ""),
   ];
 }

@@ -11,7 +11,7 @@ function makeForm(model) {
     h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: name, change: chosen }), sign(name), name)));
   const wrong = used.filter((status) => status.is_wrong).map((status) => status.name);
   find("choices").append(
-    choice("Build", "build", model.index.builds.map((build) => [build.id, `${build.facts.torch} ${build.label.join(" ")}`])),
+    choice("Build", "build", model.index.builds.map((build) => [build.id, `${build.torch} ${build.label.join(" ")}`])),
     choice("Device", "device", devices.map((device) => [device, device])),
     choice("Dtype", "dtype", model.index.dtypes.map((dtype) => [dtype, dtype])),
     choice("Topic", "topic", model.index.topics.map((topic) => [topic, topic])),

@@ -37,7 +37,7 @@ function shortName(column) {
  * @param {Column} column
  */
 function longName(column) {
-  return `torch ${column.build.facts.torch} ${column.build.label.join(" ")} on ${column.device}`;
+  return `torch ${column.build.torch} ${column.build.label.join(" ")} on ${column.device}`;
 }
 
 /**
@@ -94,8 +94,8 @@ function headOf(view, found) {
   for (const column of found.columns) {
     const link = inward(view, { page: "build", id: column.build.id }, { title: longName(column) },
       h("span", {}, column.build.label.join(" ")), h("span", {}, column.device));
-    names.append(h("th", { scope: "col", class: column.build.footer ? null : "incomplete" }, link,
-      !column.build.footer && h("span", { class: "flag" }, "incomplete")));
+    names.append(h("th", { scope: "col", class: column.build.is_finished ? null : "incomplete" }, link,
+      !column.build.is_finished && h("span", { class: "flag" }, "incomplete")));
   }
   return h("thead", {}, releases, names);
 }

@@ -1,0 +1,69 @@
+"""Compares two reports, or two directories of them, and gates on what got worse."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conformance.cli.input import load, worded
+from conformance.cli.output import CommandError, json_text, put
+from conformance.render import diff as words
+from conformance.results.diff import GATES, MEANINGS, Difference, Differences, compare, record_of, why_incomparable
+
+KINDS = "\n".join(
+    f"{'*' if kind in GATES else ' '} {kind.replace('-', ' '):16} {text}" for kind, text in MEANINGS.items()
+)
+DESCRIPTION = f"""\
+Compares two reports, each case on each target, and says whether something got worse: a gate for CI.
+
+  autograd-conformance diff reports/published/torch-2.12.0.json reports/torch-2.13.0.json
+  autograd-conformance diff old.json new.json --format markdown >> "$GITHUB_STEP_SUMMARY"
+  autograd-conformance diff last-good/ tonight/
+
+{KINDS}
+
+Of two directories, those files are compared that are named alike. One that only the old directory has is of a build
+that isn't tested any more: that gates, too.
+
+An edited case gates too where it turned red: the edit may be the reason, or torch. A red case that was not run before
+counts as regressed: while a device is missing, the gate keeps what it holds to.
+An unfinished new report has no outcome for some of what it planned: that is newly not run.
+
+exit statuses: 0 nothing got worse; 1 something did (kinds marked with *); 2 the reports can't be read or compared
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", type=Path, help="the report to compare with, or a directory of them")
+    parser.add_argument("new", metavar="NEW", type=Path, help="the report that may be worse, or a directory of them")
+    parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="(default: text)")
+
+
+def run(options: argparse.Namespace) -> int:
+    encoding = None if options.format == "text" else "utf-8"
+    if options.old.is_dir() and options.new.is_dir():
+        several = differences(options.old, options.new)
+        told = {"text": words.texts_of, "markdown": words.markdowns_of}.get(options.format)
+        put(told(several) if told else json_text(words.records_of(several)), encoding)
+        return 1 if several.worse else 0
+    one = difference(options.old, options.new)
+    said = {"text": words.text_of, "markdown": words.markdown_of}.get(options.format)
+    put(said(one) if said else json_text(record_of(one)), encoding)
+    return 1 if one.gates else 0
+
+
+def difference(old: Path, new: Path) -> Difference:
+    reports = worded([load(old), load(new)])
+    why = why_incomparable(*reports)
+    if why:
+        raise CommandError(f"{old} and {new} can't be compared: {why}", "are these the right files?")
+    return compare(*reports)
+
+
+def differences(old: Path, new: Path) -> Differences:
+    """Return the differences between the files of two directories that are named alike."""
+    before, after = ({path.name: path for path in sorted(place.glob("*.json"))} for place in (old, new))
+    if not after:
+        raise CommandError(f"{new}: there is no *.json in this directory", "name a report, or where reports are")
+    found = {name: difference(before[name], path) if name in before else None for name, path in after.items()}
+    return Differences(found=found, gone=tuple(name for name in before if name not in after))

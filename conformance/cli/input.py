@@ -1,0 +1,65 @@
+"""Reads the reports that a command line names."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from conformance.cli.output import CommandError
+from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.rules import FILE, load_rules
+from conformance.model.case import Case
+from conformance.model.report import Report, case_record
+from conformance.model.rule import Rule
+from conformance.results.compact import filled, has_bare
+from conformance.results.store import ReportError, load_report
+
+Named = tuple[str, Report]  # a report and the file that it is from
+
+
+def add_reports(parser: argparse.ArgumentParser, name: str) -> None:
+    parser.add_argument(
+        "reports", metavar=name, nargs="+", type=Path, help="a JSON report, or a directory: every *.json in it"
+    )
+
+
+def read(paths: Iterable[Path], skipped: list[str] | None = None) -> list[Named]:
+    """Return the reports at `paths`; what can't be read is an error, or told to `skipped` where that is given."""
+    found: list[Named] = []
+    for path in paths:
+        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        if not files:
+            raise CommandError(f"{path}: there is no *.json in this directory", "name a report, or where reports are")
+        for file in files:
+            try:
+                found.append((str(file), load(file)))
+            except CommandError as error:
+                if skipped is None:
+                    raise
+                skipped.append(str(error))
+    return list(zip((name for name, _ in found), worded([report for _, report in found]), strict=True))
+
+
+def worded(reports: list[Report]) -> list[Report]:
+    """Return reports with the words of their cases, which compact ones lack: those of the others, or of the suite."""
+    if not has_bare(reports):
+        return reports
+    reports = filled(reports)
+    if not has_bare(reports):
+        return reports
+    cases, rules = shipped()
+    return filled(reports, [case_record(case, rules) for case in cases], rules.values())
+
+
+def shipped() -> tuple[list[Case], Mapping[str, Rule]]:
+    """Return the cases that come with the suite, and their rules."""
+    place = shipped_cases()
+    return load_cases(case_files([place]), place.parent), load_rules(place / FILE, FILE)
+
+
+def load(file: Path) -> Report:
+    try:
+        return load_report(file)
+    except ReportError as error:
+        raise CommandError(str(error), "expected the report of a run, as in reports/*.json") from None

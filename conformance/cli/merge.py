@@ -1,0 +1,52 @@
+"""Puts the reports of shards together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from conformance.cli.input import add_reports, read
+from conformance.cli.output import CommandError, complain, put, save
+from conformance.render.visible import visible
+from conformance.results.merge import MergeError
+from conformance.results.merge import merge as merged
+from conformance.results.store import text_of
+
+DESCRIPTION = """\
+Puts the reports of the shards of one run together, as if it had not been divided. Shards that don't belong together
+are refused, with the file and the fact. The result is incomplete, and a note says so, when a shard did not finish or
+is missing. Hosts may differ in paths, processor and number of devices; a device that some host has is the build's.
+
+  pytest --shard 1/2 --report one     (here)
+  pytest --shard 2/2 --report two     (there)
+  autograd-conformance merge -o reports/ one/ two/
+
+exit statuses: 0 merged, also into an incomplete report; 2 the shards can't be read, or don't belong together
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", metavar="PLACE",
+        help="a file; or a directory, one that is there or with / at its end, for a file named after the build "
+        "(default: standard output)",
+    )  # fmt: skip
+    add_reports(parser, "SHARD")
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        result = merged(read(options.reports))
+    except MergeError as error:
+        raise CommandError(str(error), "shards are of the same build, suite and cases") from None
+    for note in result.notes:
+        complain(f"note: {note}")
+    if options.output is None:
+        put(text_of(result.report), "utf-8")
+        return 0
+    place = Path(options.output)
+    if place.is_dir() or options.output.endswith(("/", os.sep)):
+        place /= visible(f"{result.report.build.slug}.json", keep="")
+    save(place, text_of(result.report))
+    return 0

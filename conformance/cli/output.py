@@ -1,0 +1,49 @@
+"""Prints and writes what commands have made, and says why one can't."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.render.visible import visible
+from conformance.results.store import write_whole
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class CommandError(Exception):
+    """Why a command can't do what it was asked for, and a hint."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def put(text: str, encoding: str | None = None) -> None:
+    """Print `text`, in an encoding of its own or as the terminal takes it."""
+    code = encoding or sys.stdout.encoding
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode(code, "backslashreplace"))
+    sys.stdout.flush()
+
+
+def complain(text: str) -> None:
+    code = sys.stderr.encoding
+    sys.stderr.write(visible(text, keep="").encode(code, "backslashreplace").decode(code) + "\n")
+
+
+def save(path: Path, content: str) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise CommandError(f"{path}: can't be written: {error.strerror}", "-o names another place") from None
+
+
+def json_text(content: Mapping[str, Any]) -> str:
+    """Return JSON in ASCII; of text only what no other program could read is changed, halves of pairs."""
+    whole = SURROGATE.sub(lambda found: visible(found[0]), json.dumps(content, ensure_ascii=False))
+    return json.dumps(json.loads(whole), indent=2) + "\n"

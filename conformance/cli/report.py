@@ -1,0 +1,48 @@
+"""Makes an HTML page of reports."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conformance.cli.input import add_reports, read, shipped
+from conformance.cli.output import CommandError, put, save
+from conformance.model.report import without_machine
+from conformance.render.page.page import page_of
+from conformance.render.script.script import script_for
+
+DESCRIPTION = """\
+Writes an HTML page, one file without anything outside of it, on which one can see, search and compare the reports.
+
+  autograd-conformance report reports/ published/
+  autograd-conformance report -o matrix.html nightly/*.json --skip-unreadable
+
+exit statuses: 0 the page was written; 2 a report can't be read, or the page can't be written
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, default=Path("reports/index.html"),
+        help="the page (default: reports/index.html)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--skip-unreadable", action="store_true", help="leave out what can't be read, and say so on the page"
+    )
+    parser.add_argument(
+        "--without-machines", action="store_true", help="leave out paths, arguments and processors, for others to see"
+    )
+    add_reports(parser, "REPORT")
+
+
+def run(options: argparse.Namespace) -> int:
+    skipped: list[str] = []
+    found = [report for _, report in read(options.reports, skipped if options.skip_unreadable else None)]
+    if not found:
+        raise CommandError("none of the reports can be read", "; ".join(skipped))
+    if options.without_machines:
+        found = [without_machine(report) for report in found]
+    suite = [(case, script_for(case)) for case in shipped()[0]]
+    save(options.output, page_of(found, skipped, suite))
+    put(f"{options.output}\n")
+    return 0

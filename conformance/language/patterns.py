@@ -1,0 +1,36 @@
+"""Says what is wrong with a regular expression that a message is to match.
+
+It is searched for by the Python of the interpreter under test, in a message of any length. So it holds nothing that
+Python 3.8 lacks, and no repetition inside one, which can take for ever.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 200
+ESCAPED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # a character, or one of a set
+NEWER = re.compile(r"\(\?>|[*+?}]\+")
+OFTEN = re.compile(r"[*+]|\{\d*,\d*\}")
+CLOSED = re.compile(r"\([^()]*\)(?=([*+]|\{\d*,\d*\})?)")
+
+
+def why_not(pattern: str) -> tuple[str, str] | None:
+    """Return what is wrong with `pattern` and a hint, or None when it can be used."""
+    if len(pattern) > LONGEST:
+        return f"expected at most {LONGEST} characters, got {len(pattern)}", "match several shorter ones"
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError) as error:
+        return f"expected a regular expression, got one with an error: {error}", ""
+    bare = ESCAPED.sub("x", pattern)
+    if NEWER.search(bare):
+        return "possessive repetitions and atomic groups are newer than Python 3.8", "write it without"
+    while True:  # from the innermost group outward; one that repeats something counts as repeated
+        group = CLOSED.search(bare)
+        if group is None:
+            return None
+        repeats = bool(OFTEN.search(group[0]))
+        if repeats and group[1]:
+            return "a repetition inside a repetition can take for ever", "repeat one of the two only"
+        bare = bare[: group.start()] + ("x*" if repeats else "x") + bare[group.end() :]

@@ -1,0 +1,169 @@
+"""Writes a case that stands in no file as YAML to be shown, and tells where in it each of its nodes stands."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import textwrap
+from typing import Any
+
+from conformance.language.yaml import FLOAT, INT, WORDS, Node
+
+WIDTH = 110
+SHORT = 90  # characters of a collection that stands on one line
+FOLDED = frozenset({"title", "why"})
+PLAIN = re.compile(r"[A-Za-z_(][^\n]*")
+PLAIN_IN_FLOW = re.compile(r"[A-Za-z_(][\w .()*+/=-]*")
+
+
+def written(case: Node, line: int) -> tuple[str, Node]:
+    """Return a case as an entry of a list that begins in `line` of some file, and the same case with places there."""
+    writer = Writer(line)
+    writer.put("  -")
+    placed = writer.mapping(case, 4)
+    return "\n".join(writer.lines) + "\n", placed
+
+
+class Writer:
+    """The lines that have been written, and what is put behind them."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        self.lines = [""]
+
+    def put(self, text: str) -> None:
+        self.lines[-1] += text
+
+    def break_line(self, indent: int, text: str = "") -> None:
+        self.lines.append(" " * indent + text)
+
+    def here(self) -> tuple[int, int]:
+        return self.line + len(self.lines) - 1, len(self.lines[-1]) + 1
+
+    def mapping(self, node: Node, indent: int) -> Node:
+        """Write a mapping of which each key has a line, the first behind what is there."""
+        self.put(" ")
+        placed = Node({}, *self.here())
+        for index, (key, value) in enumerate(node.value.items()):
+            if index:
+                self.break_line(indent)
+            placed.keys[key] = self.here()
+            self.put(f"{plain_or_quoted(key)}:")
+            placed.value[key] = self.value(value, indent, fold=key in FOLDED)
+        return placed
+
+    def value(self, node: Node, indent: int, fold: bool = False) -> Node:
+        """Write what stands behind a key whose own lines are indented by `indent`."""
+        indent += 2
+        kind = type(node.value)
+        if kind is str and (fold or "\n" in node.value):
+            return self.text(node.value, indent, fold)
+        if kind not in (dict, list) or is_short(node):
+            self.put(" ")
+            return self.scalar(node.value, plain_or_quoted(node.value)) if kind is str else self.flow(node)
+        self.break_line(indent)
+        if kind is dict:
+            self.lines[-1] = self.lines[-1][:-1]  # for the blank that comes first in a mapping
+            return self.mapping(node, indent)
+        placed = Node([], *self.here())
+        for index, item in enumerate(node.value):
+            if index:
+                self.break_line(indent)
+            self.put("-")
+            block = type(item.value) is dict and not is_short(item)
+            placed.value.append(self.mapping(item, indent + 2) if block else self.value(item, indent))
+        return placed
+
+    def text(self, text: str, indent: int, fold: bool) -> Node:
+        """Write text over several lines, where it can be read from there as it was."""
+        self.put(" ")
+        if fold and len(text) > WIDTH - indent and " ".join(text.split()) == text and text.isprintable():
+            lines, style = textwrap.wrap(text, WIDTH - indent, break_long_words=False, break_on_hyphens=False), ">"
+        elif "\n" in text and stands_in_block(text):
+            lines, style = text.removesuffix("\n").split("\n"), "|"
+        else:
+            return self.scalar(text, plain_or_quoted(text))
+        placed = Node(text, *self.here(), style, indent)
+        self.put(style if text.endswith("\n") else f"{style}-")
+        for line in lines:
+            self.break_line(indent if line else 0, line)
+        return placed
+
+    def scalar(self, value: Any, text: str) -> Node:
+        placed = Node(value, *self.here(), '"' if type(value) is str and text[:1] == '"' else "")
+        self.put(text)
+        return placed
+
+    def flow(self, node: Node) -> Node:
+        """Write a value on the line that there is."""
+        if type(node.value) is list:
+            placed = Node([], *self.here())
+            for index, item in enumerate(node.value):
+                self.put(", " if index else "[")
+                placed.value.append(self.flow(item))
+            self.put("]" if node.value else "[]")
+            return placed
+        if type(node.value) is dict:
+            placed = Node({}, *self.here())
+            for index, (key, value) in enumerate(node.value.items()):
+                self.put(", " if index else "{")
+                placed.keys[key] = self.here()
+                self.put(f"{plain_or_quoted(key, PLAIN_IN_FLOW)}: ")
+                placed.value[key] = self.flow(value)
+            self.put("}" if node.value else "{}")
+            return placed
+        return self.scalar(node.value, shown(node.value))
+
+
+def is_short(node: Node) -> bool:
+    """Whether a collection stands on one line."""
+    if any("\n" in text for text in texts_in(node)):
+        return False
+    writer = Writer(1)
+    writer.flow(node)
+    return len(writer.lines[0]) <= SHORT
+
+
+def texts_in(node: Node) -> list[str]:
+    if type(node.value) is str:
+        return [node.value]
+    if type(node.value) is dict:
+        return [*node.value, *(text for inner in node.value.values() for text in texts_in(inner))]
+    return [text for inner in node.value for text in texts_in(inner)] if type(node.value) is list else []
+
+
+def stands_in_block(text: str) -> bool:
+    """Whether text is the same when it is read from a literal block."""
+    lines = text.removesuffix("\n").split("\n")
+    return (
+        all(line.isprintable() and line.rstrip() == line for line in lines)
+        and bool(lines[0] and lines[-1])
+        and not lines[0].startswith(" ")
+    )
+
+
+def shown(value: Any) -> str:
+    if type(value) is str:
+        return plain_or_quoted(value, PLAIN_IN_FLOW)
+    if type(value) is float and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else f"{'-' if value < 0 else ''}.inf"
+    return {None: "null", True: "true", False: "false"}[value] if value is None or type(value) is bool else repr(value)
+
+
+def plain_or_quoted(text: str, pattern: re.Pattern[str] = PLAIN) -> str:
+    """Return text as a scalar on one line, without quotes where it can stand so."""
+    if (
+        pattern.fullmatch(text)
+        and text.isprintable()
+        and text.rstrip(" ") == text
+        and ": " not in text
+        and " #" not in text
+        and not text.endswith(":")
+        and text not in WORDS
+        and not INT.fullmatch(text)
+        and not FLOAT.fullmatch(text)
+    ):
+        return text
+    literal = json.dumps(text, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in literal)

@@ -1,0 +1,79 @@
+"""The shipped cases, loaded when a test first asks for them, and what makes each of their expectations wrong."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.rules import load_rules
+from conformance.model.case import Case
+from conformance.model.rule import Rule
+
+CASES = shipped_cases()
+OPPOSITES = {"is": "is_not", "is_not": "is", "shares_storage": "not_shares_storage"}
+OPPOSITES["not_shares_storage"] = "shares_storage"
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    return load_rules(CASES / "rules.yaml", "rules.yaml")
+
+
+@cache
+def all_cases() -> list[Case]:
+    return load_cases(case_files([CASES]), CASES.parent)
+
+
+@cache
+def telling() -> list[Case]:
+    """Return one case of each equivalence: the others written out from it differ in their program alone."""
+    return list({(case.file, case.line): case for case in all_cases()}.values())
+
+
+def changed(name: str, value: Any) -> Any:
+    """Return an expectation that the same observation can't meet."""
+    if name == "view_of":
+        return {"expr": "3"}
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return value + 0.5
+    if value is None:
+        return "Other" if name == "grad_fn" else [0.125]
+    if isinstance(value, dict) and "expr" in value:
+        return {"expr": f"({value['expr']}, 'something else')"}
+    if isinstance(value, dict) and "checks" in value:
+        return {"checks": [[inner, changed(inner, expected), line] for inner, expected, line in value["checks"]]}
+    if isinstance(value, list):
+        return [*value, value[-1]] if value else [1]
+    return f"{value}Other"
+
+
+def sabotaged(program: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the program with each of its expectations changed, one at a time."""
+    for index, step in enumerate(program["steps"]):
+        for key in ("raises", "warns"):
+            if key in step:
+                wrong = copy.deepcopy(program)
+                expected = wrong["steps"][index][key]
+                if expected["type"] is None:
+                    expected.update(type="RuntimeError", match=["something else"])
+                else:
+                    expected["match"] = [*expected["match"], "and something else"]
+                yield f"line {step['line']} {key}", wrong
+        for number, entry in enumerate(step.get("expect", ())):
+            for place, (name, value, _) in enumerate(entry["checks"]):
+                if name in ("rtol", "atol"):
+                    continue
+                wrong = copy.deepcopy(program)
+                check = wrong["steps"][index]["expect"][number]["checks"][place]
+                if name in OPPOSITES:
+                    check[0] = OPPOSITES[name]
+                else:
+                    check[1] = changed(name, value)
+                yield f"line {step['line']} {entry['subject']}.{name}", wrong
