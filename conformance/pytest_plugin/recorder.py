@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from conformance import __version__
+from conformance.language.errors import CaseFileError
 from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
@@ -130,7 +132,11 @@ class Recorder:
             except ReportError as error:
                 skipped.append(str(error))
         path = self.directory / "index.html"
-        read = [(self.conformance.case_set.ids[case], script) for case, script in self.conformance.case_set.scripts.items()]
+        case_set = self.conformance.case_set
+        for name in dict.fromkeys(record.file for record in report.cases):  # those of earlier runs, for their scripts
+            with suppress(CaseFileError):
+                case_set.cases(self.config.rootpath / name)
+        read = [(case_set.ids[case], script) for case, script in case_set.scripts.items()]
         write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, read, own=report))
         self.written.append(path)
 
@@ -149,6 +155,8 @@ class Recorder:
                 status = outcome.status if outcome is not None else "not-run"
                 totals[pair[1]][status] += 1
                 topics[self.topics[pair[0]]][pair[1]][status] += 1
+        if not totals:
+            return self.notes
         rows = sorted(topics.items())
         if self.config.get_verbosity() < 0:
             rows = [row for row in rows if any(RED & counts.keys() for counts in row[1].values())]
