@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_shipped_cases import ALL, CASES
+from shipped import CASES, all_cases
 
 from conformance.language.errors import CaseFileError
 from conformance.language.files import is_case_file
 from conformance.language.renames import FILE, ids_now, load_renames
 
-IDS = {case.id for case in ALL}
+IDS = {case.id for case in all_cases()}
 
 
 def test_what_is_shipped_leads_to_cases_that_there_are() -> None:
