@@ -22,7 +22,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from conformance.language.files import shipped_cases
+from conformance.language.files import case_files, shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.language.rules import load_rules
 from conformance.model.build import Build, Device
@@ -73,7 +73,7 @@ def made_up_cases(count: int, chance: random.Random) -> tuple[list[Case], dict[s
     """Return `count` cases that are like the shipped ones, and the rules."""
     directory = shipped_cases()
     rules = load_rules(directory / "rules.yaml", "rules.yaml")
-    files = [path for path in sorted(directory.glob("*.yaml")) if path.name != "rules.yaml"]
+    files = list(case_files([directory]))
     shipped = [case for path in files for case in parse_cases(path.read_text(encoding="utf-8"), path.name, rules)]
     cases = []
     for number in range(count):

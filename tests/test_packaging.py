@@ -13,7 +13,9 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+import yaml
 from places import ROOT
+from sources import commit, copy_sources
 from test_rooms import MODULES, imports_of, tree_of
 
 if sys.version_info >= (3, 11):
@@ -23,6 +25,11 @@ else:
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 UNDER_TEST = {"torch"}  # it is whatever is there
+
+
+ADDRESS = re.compile(r"github\.com/([\w.-]+/autograd-conformance)\b|uses: ([\w.-]+/autograd-conformance)/")
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+NAMING = ["pyproject.toml", "CITATION.cff", "README.md", "docs/back-ends.md", ".github/ISSUE_TEMPLATE/back-end.yml"]
 
 
 def name_of(requirement: str) -> str:
@@ -53,14 +60,7 @@ def run(*command: str, directory: Path, path: Path | None = None) -> str:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """Return a copy of the files that git keeps, so that no build writes into the checkout."""
-    names = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", directory=ROOT).split("\0")
-    for name in filter(None, names):
-        if (ROOT / name).is_file() and not name.startswith("reports/"):
-            target = tmp_path / "sources" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, target)
-    return tmp_path / "sources"
+    return copy_sources(tmp_path / "sources")
 
 
 def built(sources: Path, kind: str) -> Path:
@@ -70,6 +70,7 @@ def built(sources: Path, kind: str) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_wheel_has_all_that_the_package_reads_and_runs_the_cases(sources: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(built(sources, "wheel")) as wheel:
         wheel.extractall(tmp_path / "site")
@@ -88,6 +89,7 @@ def test_a_wheel_has_all_that_the_package_reads_and_runs_the_cases(sources: Path
     assert (elsewhere / "reports" / "index.html").is_file(), told
 
 
+@pytest.mark.slow
 def test_an_sdist_is_enough_to_build_the_wheel_and_keeps_the_version(sources: Path, tmp_path: Path) -> None:
     with tarfile.open(built(sources, "sdist")) as sdist:
         sdist.extractall(tmp_path / "unpacked", filter="data")
@@ -96,21 +98,17 @@ def test_an_sdist_is_enough_to_build_the_wheel_and_keeps_the_version(sources: Pa
     assert built(unpacked, "wheel").name == f"{unpacked.name}-py3-none-any.whl"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tag", "version"),
     [("v0.3.0", r"0\.3\.0"), ("v0.3.0 and a commit", r"0\.3\.1\.dev1\+g[0-9a-f]+"),
      ("no tag", r"0\.1\.dev1\+g[0-9a-f]+"), ("no git", r"0\.1\.dev0")],
 )  # fmt: skip
 def test_the_version_is_that_of_the_tag(sources: Path, tag: str, version: str) -> None:
-    commit = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "--allow-empty", "-m", "x")
     if tag != "no git":
-        run("git", "init", "-q", directory=sources)
-        run("git", "add", "-A", directory=sources)
-        run(*commit, directory=sources)
-    if tag.startswith("v"):
-        run("git", "tag", "v0.3.0", directory=sources)
+        commit(sources, tag="v0.3.0" if tag.startswith("v") else None)
     if tag.endswith("commit"):
-        run(*commit, directory=sources)
+        commit(sources)
     with zipfile.ZipFile(built(sources, "wheel")) as wheel:
         text = wheel.read("conformance/_version.py").decode()
     assert re.fullmatch(f"version = '{version}'\n", text), text
@@ -121,3 +119,37 @@ def test_the_version_is_that_of_the_tag(sources: Path, tag: str, version: str) -
 def test_a_checkout_that_nothing_was_built_from_has_no_version(sources: Path) -> None:
     command = (sys.executable, "-S", "-c", "import conformance; print(conformance.__version__)")
     assert run(*command, directory=sources, path=sources) == "0+unknown\n"
+
+
+def test_the_repository_has_one_name_everywhere() -> None:
+    named = {
+        name: {found[1] or found[2] for found in ADDRESS.finditer((ROOT / name).read_text(encoding="utf-8"))}
+        for name in NAMING
+    }
+    assert set().union(*named.values()) == {PROJECT["urls"]["Repository"].removeprefix("https://github.com/")}, named
+    assert all(named[name] for name in NAMING if name != "README.md")
+
+
+def test_the_citation_is_what_the_package_says_of_itself() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["title"] == PROJECT["name"]
+    assert citation["authors"] == PROJECT["authors"]
+    assert citation["license"] == PROJECT["license"]
+    assert citation["repository-code"] == PROJECT["urls"]["Repository"]
+    assert citation["abstract"] == PROJECT["description"] + "."
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda path: path.stem
+)
+def test_an_issue_form_asks_each_thing_once_and_requires_something(path: Path) -> None:
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.stem == "config":
+        assert all(link.keys() == {"name", "url", "about"} for link in form["contact_links"])
+        return
+    assert form.keys() == {"name", "description", "title", "labels", "body"}
+    asked = [entry for entry in form["body"] if entry["type"] != "markdown"]
+    assert {entry["type"] for entry in asked} <= {"input", "textarea", "dropdown"}
+    for facts in ([entry["id"] for entry in asked], [entry["attributes"]["label"] for entry in asked]):
+        assert len(set(facts)) == len(facts)
+    assert any(entry.get("validations") == {"required": True} for entry in asked)

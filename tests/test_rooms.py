@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -158,3 +159,15 @@ def test_loading_the_core_brings_neither_pytest_nor_torch() -> None:
     program = f"import sys, {', '.join(core)}; print(sorted({{'pytest', '_pytest', 'torch'}} & sys.modules.keys()))"
     answer = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout == "[]\n"
+
+
+def test_the_documents_name_the_rooms_with_their_arrows_and_modules_that_are_there() -> None:
+    architecture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([\w, ]*)\|$", architecture, re.MULTILINE)
+    assert {room: set(re.findall(r"\w+", others)) for room, others in rows} == {
+        room: set(others.split()) for room, others in ROOMS.items()
+    }
+    for document in (architecture, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
+        named = re.findall(rf"(?<![\w/])((?:{'|'.join(ROOMS)})/[a-z_0-9/]+)(?![\w./])", document)
+        assert len(named) > 15
+        assert [name for name in named if not list((PACKAGE / name).parent.glob(f"{Path(name).name}*"))] == []

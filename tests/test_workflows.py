@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from samples import CPU, failed, outcome, report
+from sources import commit, copy_sources
 
 from conformance.releases.catalogue import load_releases
 from conformance.results.store import load_report, text_of
@@ -42,6 +43,24 @@ case "$*" in
     *torch==9.9*) echo "error: there is no version of torch==9.9" >&2; exit 1;;
 esac
 """
+BUILDER = f"""\
+#!/bin/sh
+case "$*" in
+    "-m pip install "*) exit 0;;
+    "-m venv installed") mkdir -p installed/bin && cp "$0.installed" installed/bin/python;;
+    "-m build "*) exec {sys.executable} "$@" --no-isolation;;
+    *) exec {sys.executable} "$@";;
+esac
+"""
+INSTALLED = f"""\
+#!/bin/sh
+site=$(cd "$(dirname "$0")/.." && pwd)/site
+case "$*" in
+    "-m pip install "*) exec {sys.executable} -m pip install --quiet --no-deps --target "$site" dist/*.whl;;
+esac
+PYTHONPATH="$site" exec {sys.executable} "$@"
+"""
+PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
 FAULT = """\
 import sys
 
@@ -279,9 +298,48 @@ def test_a_vendor_sees_red_for_what_got_worse_or_without_a_baseline_for_all_that
     assert runner.step(workflow("back-end")["jobs"]["compare"], "Fail if something got worse").returncode == status
 
 
+HUB = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "OWNER/autograd-conformance"}
+
+
+@pytest.mark.slow
+def test_a_tag_is_built_checked_installed_and_run(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in {"python": BUILDER, "python.installed": INSTALLED}.items():
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    commit(copy_sources(tmp_path / "checkout"), tag="v0.9.1")
+    runner = Runner(tmp_path / "checkout", tools, {})
+    build = workflow("release")["jobs"]["build"]
+    printed = runner.steps(
+        build, "Check that the package names this repository", "Install what builds and checks", "Build",
+        "Check what was built", "Install the wheel", "Run some cases with it", GITHUB_REF_NAME="v0.9.1", **HUB,
+    )  # fmt: skip
+    assert "autograd_conformance-0.9.1.tar.gz: PASSED" in re.sub("\x1b\\[[0-9;]*m", "", printed)
+    assert re.search(r"\d+ passed", printed)
+    wrong = runner.step(build, "Check what was built", GITHUB_REF_NAME="v0.9.2", **HUB)
+    assert wrong.returncode == 1
+    fork = {**HUB, "GITHUB_REPOSITORY": "someone/else"}
+    assert runner.step(build, "Check that the package names this repository", **fork).returncode == 1
+
+
+def test_only_the_job_that_uploads_may_and_it_runs_nothing_of_ours() -> None:
+    jobs = workflow("release")["jobs"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert "permissions" not in jobs["build"]
+    assert all("run" not in step for step in jobs["publish"]["steps"])
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_to_commits(path: Path) -> None:
+    uses = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if "uses:" in line]
+    assert uses
+    assert [line for line in uses if not PINNED.fullmatch(line.removeprefix("- "))] == []
+
+
 def test_no_step_was_forgotten() -> None:
     """Each step that runs something has a name by which it is executed above, or is the whole of `.ci/run`."""
     text = Path(__file__).read_text(encoding="utf-8")
-    for name in ("nightly", "back-end"):
+    for name in ("nightly", "back-end", "release"):
         for _, step in run_steps(name):
             assert f'"{step["name"]}"' in text, step
