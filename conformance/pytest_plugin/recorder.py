@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -106,11 +105,13 @@ class Recorder:
 
     def is_gone(self, record: CaseRecord) -> bool:
         """Whether a case of an earlier report is no longer in the suite, as far as this run can tell."""
-        if record.id in self.conformance.case_set.ids:
+        known = self.conformance.case_set
+        if record.id in known.ids:
             return False
         file = self.config.rootpath / record.file
         named = (self.config.invocation_params.dir / name.partition("::")[0] for name in self.config.args)
-        return file in self.conformance.case_set.read or (not file.exists() and any(map(file.is_relative_to, named)))
+        is_read = isinstance(known.read.get(file), list)  # and not broken, so that nobody knows what is in it
+        return is_read or (not file.exists() and any(map(file.is_relative_to, named)))
 
     def prepare(self) -> None:
         """Load what writes the page, while the worker loads torch."""
@@ -132,11 +133,16 @@ class Recorder:
             except ReportError as error:
                 skipped.append(str(error))
         path = self.directory / "index.html"
-        case_set = self.conformance.case_set
+        known = self.conformance.case_set
+        read_before = frozenset(known.read)
         for name in dict.fromkeys(record.file for record in report.cases):  # those of earlier runs, for their scripts
-            with suppress(CaseFileError):
-                case_set.cases(self.config.rootpath / name)
-        read = [(case_set.ids[case], script) for case, script in case_set.scripts.items()]
+            path_of_cases = self.config.rootpath / name
+            try:
+                known.cases(path_of_cases)
+            except CaseFileError:
+                if path_of_cases not in read_before:
+                    del known.read[path_of_cases]  # nobody has asked for it
+        read = [(known.ids[case], script) for case, script in known.scripts.items()]
         write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, read, own=report))
         self.written.append(path)
 

@@ -588,3 +588,11 @@ def test_a_failure_says_which_error_was_raised_in_a_field(session: Session) -> N
     session.cases(first="- a = tensor([1.0]).reshape(7)\n- expect: {a: 1}\n")
     (failure,) = session.run().outcomes["first"]["failures"]
     assert failure["exception"] == "RuntimeError"
+
+
+def test_a_case_file_that_does_not_load_leaves_its_cases_in_the_report(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.cases(name="other.yaml", second=GOOD)
+    session.run()
+    session.cases(name="other.yaml", second=GOOD.replace("is_leaf", "is_laef"))
+    assert session.run("--continue-on-collection-errors").statuses == {"first": "pass", "second": "pass"}
