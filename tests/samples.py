@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
 
+from conformance.language.errors import CaseFileError
+from conformance.language.reader import parse_at
 from conformance.model.build import Build, Device
+from conformance.model.case import Case
 from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
 from conformance.model.outcome import Failure, Outcome
 from conformance.model.report import (
@@ -22,9 +26,11 @@ from conformance.model.report import (
     SuiteVersion,
     footer_of,
     set_digest,
+    step_record,
 )
 from conformance.model.rule import Rule
 from conformance.model.status import STATUSES, Status
+from conformance.render.script.script import Script, script_for
 
 CPU, CUDA = "cpu-float32", "cuda-float32"
 STARTED, FINISHED = "2026-01-02T03:04:05+00:00", "2026-01-02T03:05:00+00:00"
@@ -98,7 +104,26 @@ def valid_case(name: str, **facts: Any) -> CaseRecord:
     """
     known = {"line": 1, "title": f"The case {name}", "rules": ("r.one",), **facts}
     text = VALID.format(id=name, title=known["title"], rules=", ".join(known["rules"]))
-    return case(name, **{"yaml": text, **known})
+    record = case(name, **{"yaml": text, **known})
+    read = read_case(record)
+    steps = map(step_record, read.steps) if read is not None else ()
+    moved = (msgspec.structs.replace(step, line=step.line - 2 + record.line) for step in steps)
+    return msgspec.structs.replace(record, steps=tuple(moved))
+
+
+def read_case(record: CaseRecord) -> Case | None:
+    """Return the case whose text a record has, as if it began in line 2; None where it is no valid case."""
+    try:
+        read = parse_at(record.yaml, 2, record.file, {name: rule(name) for name in record.rules})
+    except CaseFileError:
+        return None
+    return replace(read, topic=record.topic, text=record.yaml, digest=record.digest) if read.id == record.id else None
+
+
+def suite_of(*reports: Report) -> list[tuple[Case, Script | None]]:
+    """Return the cases of some reports with their scripts, as a suite has them that ran them all."""
+    read = [read_case(record) for made in reports for record in made.cases]
+    return [(case, script_for(case)) for case in read if case is not None]
 
 
 def outcome(status: Status, **facts: Any) -> Outcome:

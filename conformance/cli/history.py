@@ -8,7 +8,7 @@ from pathlib import Path
 from conformance.cli.output import CommandError, complain, json_text, put
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
-from conformance.render.history import markdown_of, text_of, behaviour_changes_of
+from conformance.render.history import behaviour_changes_of, markdown_of, text_of
 
 DESCRIPTION = """\
 Prints what changed from one release of torch to the next, as the cases hold it: for each bound what was before it, and

@@ -9,7 +9,7 @@ from conformance.cli.input import shipped
 from conformance.cli.output import CommandError, put, save
 from conformance.releases.catalogue import reason_in
 from conformance.render.visible import visible
-from conformance.results.placeholder import absent_report
+from conformance.results.placeholder import placeholder_report
 from conformance.results.store import text_of
 
 DESCRIPTION = """\
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(
                 f"{options.log}: can't be read: {error.strerror}", "expected an installer's output"
             ) from None
-    report = absent_report(*shipped(), options.torch, why)
+    report = placeholder_report(*shipped(), options.torch, why)
     place = options.output / visible(f"{report.build.slug}.json", keep="")
     save(place, text_of(report))
     put(f"{place}\n")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conformance.cli.input import add_reports, read
+from conformance.cli.input import add_reports, read, shipped
 from conformance.cli.output import CommandError, put, save
 from conformance.model.report import without_machine
 from conformance.render.page.page import page_of
+from conformance.render.script.script import script_for
 
 DESCRIPTION = """\
 Writes an HTML page, one file without anything outside of it, on which one can see, search and compare the reports.
@@ -41,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("none of the reports can be read", "; ".join(skipped))
     if options.without_machines:
         found = [without_machine(report) for report in found]
-    save(options.output, page_of(found, skipped))
+    suite = [(case, script_for(case)) for case in shipped()[0]]
+    save(options.output, page_of(found, skipped, suite))
     put(f"{options.output}\n")
     return 0

@@ -23,10 +23,11 @@ from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair
+from conformance.model.status import AT_A_STEP
 from conformance.results.checkout import package_state
 from conformance.results.store import write_whole
 
-SKETCHED = ("pass", "fail", "error")  # what else can happen ends a worker, or is no run at all
+SKETCHED = {"pass", *AT_A_STEP}  # what else can happen ends a worker, or is no run at all
 
 
 def is_compiled(case: Case) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from conformance.language.reader import parse_cases
+from conformance.language.renames import FILE as RENAMES_FILE
 from conformance.language.rules import FILE as RULES_FILE
 from conformance.language.rules import find_rules, load_rules
 from conformance.language.yaml import read_text
@@ -14,7 +15,7 @@ from conformance.model.rule import Rule
 
 SUFFIXES = (".yaml", ".yml")
 ISSUES_FILE = "known-issues.yaml"
-NOT_CASES = (RULES_FILE, ISSUES_FILE)
+NOT_CASES = (RULES_FILE, ISSUES_FILE, RENAMES_FILE)
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in a checkout
 

@@ -140,7 +140,7 @@ def placeless(value: Any) -> Any:
         return {
             key: [[name, placeless(expected)] for name, expected, _ in entry] if key == "checks" else placeless(entry)
             for key, entry in value.items()
-            if key != "line"
+            if key not in ("begins", "line")
         }
     return [placeless(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 

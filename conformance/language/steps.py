@@ -123,7 +123,8 @@ class CaseReader:
     def statements(self, node: Node, when: str | None, parsed: language.Parsed) -> dict[str, Any]:
         text, path = (node, "") if isinstance(node.value, str) else (node.value["do"], "do")
         self.findings(text, path, parsed)
-        step: dict[str, Any] = {"line": text.line + (text.style in ("|", ">")), "do": parsed.text}
+        line = text.line + (text.style in ("|", ">"))
+        step: dict[str, Any] = {"begins": node.line, "line": line, "do": parsed.text}
         if parsed.needs:
             step["needs"] = sorted(parsed.needs)
         own = None if isinstance(node.value, str) else self.condition(node.value.get("torch"), "torch", when)

@@ -13,8 +13,8 @@ from conformance.language.yaml import FLOAT, INT, WORDS, Node
 WIDTH = 110
 SHORT = 90  # characters of a collection that stands on one line
 FOLDED = frozenset({"title", "why"})
-PLAIN = re.compile(r"[A-Za-z_(][^\n]*")
-PLAIN_IN_FLOW = re.compile(r"[A-Za-z_(][\w .()*+/=-]*")
+PLAIN = re.compile(r"[A-Za-z0-9_(][^\n]*")
+PLAIN_IN_FLOW = re.compile(r"[A-Za-z0-9_(][\w .()*+/=-]*")
 
 
 def written(case: Node, line: int) -> tuple[str, Node]:

@@ -3,7 +3,7 @@
 A step is kept as the plain data that a worker gets, so that nothing is translated between loading and
 running; `program.py` chooses among the alternatives for one torch. Of a step
 
-    {"line": 7, "do": "b = a.exp()", "needs": ["func.vmap"], "torch": ">=2.1",
+    {"begins": 6, "line": 7, "do": "b = a.exp()", "needs": ["func.vmap"], "torch": ">=2.1",
      "raises": [{"type": "RuntimeError", "match": ["version 1"], "torch": "<2.8", "line": 8}, …], "warns": […]}
     {"line": 9, "expect": [{"line": 10, "subject": "a", "checks": [["grad", <value>, 10], …]}]}
 

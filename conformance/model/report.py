@@ -209,7 +209,7 @@ def case_record(case: Case, rules: Mapping[str, Rule]) -> CaseRecord:
 def step_record(step: Mapping[str, Any]) -> StepRecord:
     inner = [value for key, value in step.items() if key != "torch"]
     return StepRecord(
-        line=step["line"], kind="do" if "do" in step else "expect", torch=step.get("torch") or "",
+        line=step.get("begins", step["line"]), kind="do" if "do" in step else "expect", torch=step.get("torch") or "",
         variants=tuple(dict.fromkeys(conditions_in(inner))),
     )  # fmt: skip
 

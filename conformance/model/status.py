@@ -33,6 +33,7 @@ class StatusRow:
     badge: str = ""
     headline: str = ""  # the text below a failing item begins with it
     explanation: str
+    ends_worker: bool = False
 
     @property
     def is_red(self) -> bool:
@@ -70,12 +71,12 @@ TABLE: dict[Status, StatusRow] = {
     "crash": StatusRow(
         sign="†", verdict="broken", pytest="failed", severity=8, role="dark", badge="red",
         headline="the worker died",
-        explanation="the worker died",
+        explanation="the worker died", ends_worker=True,
     ),
     "timeout": StatusRow(
         sign="∞", verdict="broken", pytest="failed", severity=7, role="dark", badge="red",
         headline="the case did not end in time",
-        explanation="the case did not end within --case-timeout, and its worker was killed",
+        explanation="the case did not end within --case-timeout, and its worker was killed", ends_worker=True,
     ),
     "known": StatusRow(
         sign="≈", verdict="expected", pytest="xfailed", severity=3, role="pink",
@@ -105,4 +106,5 @@ TABLE: dict[Status, StatusRow] = {
 
 RED = frozenset(status for status, row in TABLE.items() if row.is_red)
 BROKEN = frozenset(status for status, row in TABLE.items() if row.verdict == "broken")  # failures of torch
+AT_A_STEP = frozenset(status for status in BROKEN if not TABLE[status].ends_worker)  # failures that say where
 WORST_FIRST = sorted(STATUSES, key=lambda status: -TABLE[status].severity)

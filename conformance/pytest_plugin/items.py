@@ -42,20 +42,20 @@ class CaseFile(pytest.File):
         if self.conformance.refused:
             return  # the first file has said why, and nothing can be run
         try:
-            cases = self.conformance.cases(self.path)
+            cases = self.conformance.case_set.cases(self.path)
         except CaseFileError as error:
             if self.is_asked_for_items():
                 raise  # pytest would else only say that they are not there
             yield BrokenFile.of(self, error)
             return
         try:
-            self.conformance.known_issues(self.path.parent)
+            self.conformance.issues.of(self.path.parent)
             targets = list(self.conformance.targets())
         except (CaseFileError, Refused):
             self.conformance.refused = True
             raise
         for case in cases:
-            level = self.conformance.level_of(case, self.path)
+            level = self.conformance.case_set.level_of(case, self.path)
             for target in targets:
                 yield CaseItem.of(self, case, target, self.conformance.marks(case, target, level))
 
@@ -161,8 +161,8 @@ class FailureRepr(TerminalRepr):
     def toterminal(self, tw: TerminalWriter) -> None:
         item = self.item
         assert item.outcome is not None
-        known = item.conformance.known_issues(item.path.parent).about(item.case.id, item.target, item.conformance.build)
-        text = failure_text(item.case, item.target, item.outcome, item.conformance.rules_of(item.path), known)
+        known = item.conformance.issues.of(item.path.parent).about(item.case.id, item.target, item.conformance.build)
+        text = failure_text(item.case, item.target, item.outcome, item.conformance.case_set.rules_of(item.path), known)
         for line in text.splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))
         tw.line(f"\nrun it alone: {command(item.conformance.choices, item.nodeid)}")

@@ -19,13 +19,14 @@ from conformance.execution.workers import Refused
 from conformance.language.files import SUFFIXES, is_case_file
 from conformance.language.rules import FILE as RULES_FILE
 from conformance.language.rules import find_rules
-from conformance.model.build import DTYPES, IN_TREE, Build
+from conformance.model.build import Build
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
-from conformance.model.shard import Shard, shard
+from conformance.model.shard import Shard
 from conformance.model.status import TABLE
 from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.items import CaseFile, CaseItem
+from conformance.pytest_plugin.options import add_markers, add_options
 from conformance.pytest_plugin.protocol import nobody_listens, run_briefly
 from conformance.pytest_plugin.recorder import Recorder
 from conformance.pytest_plugin.session import ConformanceSession
@@ -36,66 +37,12 @@ BROKEN = "conformance_broken"  # and of the case files that they could not load
 NARROWING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf")  # options that leave cases out
 
 
-def positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise ValueError(text)
-    return value
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("conformance", "autograd conformance")
-    group.addoption(
-        "--python", metavar="PATH",
-        help="the interpreter whose torch is tested; it needs torch and nothing else (default: this one)",
-    )  # fmt: skip
-    group.addoption(
-        "--device", metavar="NAME", action="append", default=[],
-        help="a device to run the cases on; repeatable (default: every one that this torch has of cpu, cuda, mps, xpu)",
-    )  # fmt: skip
-    group.addoption(
-        "--device-module", metavar="MODULE", action="append", default=[],
-        help="a module that the worker imports first, for devices that live outside PyTorch; repeatable",
-    )  # fmt: skip
-    group.addoption(
-        "--require-device", metavar="NAME", action="append", default=[],
-        help="fail the run if this device can't be used; repeatable",
-    )  # fmt: skip
-    group.addoption(
-        "--dtype", choices=DTYPES, action="append", default=[],
-        help="the default dtype of the cases; repeatable (default: float32)",
-    )  # fmt: skip
-    group.addoption("--level", choices=("documented", "observed"), help="run only cases whose rules are of this level")
-    group.addoption(
-        "--shard", metavar="I/N", type=shard,
-        help="run only the Ith of N parts of the cases; `python -m conformance merge` puts their reports together",
-    )  # fmt: skip
-    group.addoption(
-        "--known-issues", metavar="FILE",
-        help="the list of known issues that holds for all cases, or `none` (default: the nearest known-issues.yaml "
-        "in or above each case file's directory)",
-    )  # fmt: skip
-    group.addoption(
-        "--case-timeout", metavar="SECONDS", type=positive, default=60.0,
-        help="kill the worker when a case takes longer than this (default: 60)",
-    )  # fmt: skip
-    group.addoption(
-        "--isolation", choices=("process", "none"), default="process",
-        help="none runs the cases inside pytest's own process, for debuggers (default: process)",
-    )  # fmt: skip
-    group.addoption("--report", metavar="DIRECTORY", help="where reports go (default: reports, in pytest's root)")
+    add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    devices = [name.partition(":")[0] for name in (*IN_TREE, *config.option.device, *config.option.require_device)]
-    for name in dict.fromkeys(devices):
-        config.addinivalue_line("markers", f"{name}: the case runs on this device")
-    for name in DTYPES:
-        config.addinivalue_line("markers", f"{name}: the case runs with this default dtype")
-    config.addinivalue_line("markers", "documented: PyTorch's documentation promises what the case checks")
-    config.addinivalue_line("markers", "observed: the case checks something stable that is not promised")
-    config.addinivalue_line("markers", "topic(name): the topic of the case's file")
-    config.addinivalue_line("markers", "rule(id): a rule that the case checks")
+    add_markers(config)
     if not config.option.help:
         config.pluginmanager.register(Running(config), "conformance-running")
 
@@ -138,7 +85,7 @@ class Running:
             return None
         if file_path not in self.named and not self.is_among_cases(file_path):
             return None
-        self.conformance.known.append(file_path)
+        self.conformance.case_set.known.append(file_path)
         return CaseFile.of(parent, file_path, self.conformance)
 
     def is_among_cases(self, path: Path) -> bool:
@@ -185,11 +132,11 @@ class Running:
         """Open the report; its plan is all that was collected, so that shards of a run have the same plan."""
         assert self.recorder is not None
         for file in dict.fromkeys(file for *_, file in collected):
-            self.conformance.cases(Path(file))
+            self.conformance.case_set.cases(Path(file))
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
         cases = dict.fromkeys(case for case, _ in plan)
-        self.recorder.begin([self.conformance.ids[case] for case in cases], plan)
+        self.recorder.begin([self.conformance.case_set.ids[case] for case in cases], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []
@@ -273,7 +220,7 @@ class Running:
         scheduler = self.conformance.scheduler
         scheduler.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
         if self.recorder is None:
-            self.config.workeroutput[BROKEN] = self.conformance.broken_files()  # type: ignore[attr-defined]
+            self.config.workeroutput[BROKEN] = self.conformance.case_set.broken()  # type: ignore[attr-defined]
             if scheduler.knows_build:
                 self.config.workeroutput[HANDED_OVER] = scheduler.sketches.handed_over()  # type: ignore[attr-defined]
         elif self.recorder.journal is not None:
@@ -284,7 +231,7 @@ class Running:
     def complaints(self) -> Iterator[str]:
         """Yield a line for each reason why a run is red besides its outcomes."""
         yield from (f"required device {line}" for line in self.conformance.lost_devices())
-        yield from self.broken or self.conformance.broken_files()
+        yield from self.broken or self.conformance.case_set.broken()
         yield from (f"known issue {line}" for line in self.stray_issues())
         yield from self.strangers.values()
         if self.defects:
@@ -294,10 +241,10 @@ class Running:
         """Return a line for each known issue that is about no case, if all cases that it could be about were found."""
         narrowed = any(getattr(self.config.option, name, None) for name in NARROWING)
         is_recorded = self.recorder is not None and self.recorder.journal is not None
-        broken = self.broken or self.conformance.broken_files()  # entries may be about their cases
+        broken = self.broken or self.conformance.case_set.broken()  # entries may be about their cases
         if narrowed or broken or not is_recorded or not all(map(Path.is_dir, self.named)):
             return []
-        return self.conformance.issues_without_case(self.named)
+        return self.conformance.issues.without_case(self.named)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -318,11 +265,11 @@ class Running:
                 terminalreporter.write_line(line)
         for line in complaints:
             terminalreporter.write_line(line, red=True)
-        for line in self.conformance.overdue(date.today()):
+        for line in self.conformance.issues.overdue(date.today()):
             terminalreporter.write_line(f"known issue {line}", yellow=True)
         for path in self.recorder.written:
             kind = "page" if path.suffix == ".html" else "report"
-            terminalreporter.write_line(f"{kind}: {self.conformance.name_of(path)}")
+            terminalreporter.write_line(f"{kind}: {self.conformance.case_set.name_of(path)}")
         if self.recorder.error:
             terminalreporter.write_line(self.recorder.error, red=True)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from conformance import __version__
+from conformance.language.errors import CaseFileError
 from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
@@ -54,7 +56,7 @@ class Recorder:
 
     def begin(self, cases: Sequence[Case], plan: Sequence[Pair]) -> None:
         """Open the report of a run that is about to begin."""
-        rules = self.conformance.all_rules()
+        rules = self.conformance.case_set.all_rules()
         self.topics = {case.id: case.topic for case in cases}
         given = [str(argument) for argument in self.config.invocation_params.args]
         digest = set_digest((case.id, case.digest) for case in cases)
@@ -104,11 +106,11 @@ class Recorder:
 
     def is_gone(self, record: CaseRecord) -> bool:
         """Whether a case of an earlier report is no longer in the suite, as far as this run can tell."""
-        if record.id in self.conformance.ids:
+        if record.id in self.conformance.case_set.ids:
             return False
         file = self.config.rootpath / record.file
         named = (self.config.invocation_params.dir / name.partition("::")[0] for name in self.config.args)
-        return file in self.conformance.read or (not file.exists() and any(map(file.is_relative_to, named)))
+        return file in self.conformance.case_set.read or (not file.exists() and any(map(file.is_relative_to, named)))
 
     def prepare(self) -> None:
         """Load what writes the page, while the worker loads torch."""
@@ -130,7 +132,11 @@ class Recorder:
             except ReportError as error:
                 skipped.append(str(error))
         path = self.directory / "index.html"
-        read = [(self.conformance.ids[case], script) for case, script in self.conformance.scripts.items()]
+        case_set = self.conformance.case_set
+        for name in dict.fromkeys(record.file for record in report.cases):  # those of earlier runs, for their scripts
+            with suppress(CaseFileError):
+                case_set.cases(self.config.rootpath / name)
+        read = [(case_set.ids[case], script) for case, script in case_set.scripts.items()]
         write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, read, own=report))
         self.written.append(path)
 
@@ -149,6 +155,8 @@ class Recorder:
                 status = outcome.status if outcome is not None else "not-run"
                 totals[pair[1]][status] += 1
                 topics[self.topics[pair[0]]][pair[1]][status] += 1
+        if not totals:
+            return self.notes
         rows = sorted(topics.items())
         if self.config.get_verbosity() < 0:
             rows = [row for row in rows if any(RED & counts.keys() for counts in row[1].values())]

@@ -34,10 +34,11 @@ def message_of(report: Report, counts: dict[str, Counter[str]]) -> str:
         return "incomplete"
     if not counts:
         return "no cases"
+    runs = f" ({len(report.runs)} runs)" if report.header.partial_runs else ""
     words = [count_words(counted, RED_FIRST) for counted in counts.values()]
     if len(words) == 1:
-        return words[0]
-    return " · ".join(f"{name} {text}" for name, text in zip(short_names(list(counts)), words, strict=True))
+        return words[0] + runs
+    return " · ".join(f"{name} {text}" for name, text in zip(short_names(list(counts)), words, strict=True)) + runs
 
 
 def short_names(targets: list[str]) -> list[str]:

@@ -37,7 +37,7 @@ def failure_text(
     if outcome.reason:
         lines.append(outcome.reason)
     for entry in known if TABLE[outcome.status].tells_of_torch else ():
-        if outcome.status in ("known", "fixed"):
+        if outcome.issue is not None:
             lines += [f"known issue: {entry.reason}", *([f"     {entry.link}"] if entry.link else [])]
         else:
             lines.append(f"{entry.place} knows of another failure: {entry.failure}, and this is {fingerprint(outcome)}")

@@ -12,7 +12,7 @@ from conformance.model.rule import Rule
 from conformance.model.status import RED, TABLE
 from conformance.render.markdown import fitted, render
 from conformance.render.page.builds import release_key
-from conformance.render.text import build_name, count_words, outcome_line
+from conformance.render.text import build_name, count_words, outcome_line, run_lines
 
 NAMED = 20  # cases that are named where many share a reason
 HEADINGS = {"defects of the suite, which say nothing of torch": False, "red": True}
@@ -44,13 +44,15 @@ class Idle(msgspec.Struct, frozen=True, kw_only=True):
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """What one report says.
 
-    `missing` is None for a finished run, `counts` has a cell for each target, and `red` parts by what they are called
-    those that say something of torch from those that don't.
+    `missing` is None for a finished run, `runs` says which its outcomes are of where there are several, `counts` has a
+    cell for each target, and `red` parts by what they are called those that say something of torch from those that
+    don't.
     """
 
     build: str
     planned: int
     missing: int | None
+    runs: tuple[str, ...]
     counts: tuple[str, ...]
     red: dict[str, tuple[Red, ...]]
     idle: tuple[Idle, ...]
@@ -71,6 +73,7 @@ def part_of(report: Report, targets: Sequence[str]) -> Part:
         build=build_name(report.build),
         planned=len(report.plan),
         missing=len(report.plan) - len(report.outcomes) if report.footer is None else None,
+        runs=tuple(run_lines(report)),
         counts=tuple(
             f"{count_words(counts[target])} of {counts[target].total()}" if target in counts else "-"
             for target in targets

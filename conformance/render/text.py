@@ -28,13 +28,13 @@ def run_lines(report: Report) -> list[str]:
         return []
     ran = Counter(outcome.run for outcome in report.outcomes if outcome.status != "not-run")
     total = f"{ran.total():,}"
-    words = [f"{' '.join([run.run.started, *run.run.arguments])}" for run in report.runs]
+    words = [f"{run.run.started} (pytest {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs]
     return [
         *(
-            f"{ran[number]:,} of {total} outcomes are of the run {shortened(words[number], LONG)}"
+            f"{ran[number]:,} of {total} outcomes are of the run of {shortened(words[number], LONG)}"
             for number in range(1, len(words))
         ),
-        f"the others are of the run {shortened(words[0], LONG)}",
+        f"the others are of the run of {shortened(words[0], LONG)}",
     ]
 
 

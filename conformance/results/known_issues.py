@@ -22,7 +22,7 @@ from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import Node, read_document, read_text
 from conformance.model.build import Build, Target
 from conformance.model.outcome import Issue, Outcome
-from conformance.model.status import BROKEN, Status
+from conformance.model.status import AT_A_STEP, BROKEN, Status
 from conformance.results.fingerprint import Fingerprint, fingerprint
 
 SHIPPED = "shipped"  # what an include calls the list that comes with the suite
@@ -215,7 +215,7 @@ def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) ->
     if not node.value["targets"].value and not perhaps:
         yield problem(node.value["targets"], name, "targets", "expected some target, here or as `perhaps`")
     if not PATTERN.search(node.value["case"].value):
-        needed = ("step", "kind") if fails.value["status"].value in ("fail", "error") else ()
+        needed = ("step", "kind") if fails.value["status"].value in AT_A_STEP else ()
         for key in needed:
             if key not in fails.value:
                 yield problem(fails, name, "fails", f"the key {shown(key)} is missing", "only a pattern can do without")

@@ -28,7 +28,7 @@ from conformance.results.checkout import suite_commit
 NOT_FOUND = 4  # pytest's exit status for a run that can't begin
 
 
-def absent_report(cases: Sequence[Case], rules: Mapping[str, Rule], torch: str, why: str) -> Report:
+def placeholder_report(cases: Sequence[Case], rules: Mapping[str, Rule], torch: str, why: str) -> Report:
     """Return a report of the release `torch` in which none of `cases` ran, for the reason that `why` gives."""
     target = str(Target(device="cpu", dtype="float32"))
     outcomes = tuple(Outcome(case=case.id, target=target, status="not-run", reason=why) for case in cases)
@@ -38,7 +38,7 @@ def absent_report(cases: Sequence[Case], rules: Mapping[str, Rule], torch: str, 
         header=Header(
             suite=SuiteVersion(version=__version__, commit=suite_commit(), cases=digest),
             run=Run(started=now(), arguments=()),
-            build=absent_build(torch, why),
+            build=placeholder_build(torch, why),
         ),
         rules=cited_rules(rules, cases),
         cases=tuple(case_record(case, rules) for case in cases),
@@ -48,7 +48,7 @@ def absent_report(cases: Sequence[Case], rules: Mapping[str, Rule], torch: str, 
     )  # fmt: skip
 
 
-def absent_build(torch: str, why: str) -> Build:
+def placeholder_build(torch: str, why: str) -> Build:
     """Return all that is known of a build that nobody has: its version, and where it was looked for."""
     cpu = Device(type="cpu", name="", count=0, driver=None, absent=why, unknown=False)
     return Build(

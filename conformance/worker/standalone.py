@@ -144,7 +144,7 @@ def check(line: int, path: str, it: Any, tolerance: Any = (), **wanted: Any) -> 
             stop_if_lacking(error)
             difference = "no error", plain(error)
         if difference is not None:
-            failures.append(failure(line, path if name == "value" else f"{path}.{name}", *difference))
+            failures.append(failure(line, path if name in ("value", "log") else f"{path}.{name}", *difference))
     return failures
 
 

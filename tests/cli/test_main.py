@@ -113,7 +113,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Put a page in the place of the real one, and return what it is asked to show."""
     asked: list[Any] = []
 
-    def page_of(reports: Any, skipped: Any = ()) -> str:
+    def page_of(reports: Any, skipped: Any = (), _suite: Any = ()) -> str:
         asked.extend([list(reports), list(skipped)])
         return "<html>"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from typing import Any
@@ -63,3 +64,15 @@ def test_readme_has_the_table() -> None:
     rows = [f"| {status} | {row.sign} | {row.explanation} | {row.pytest} |" for status, row in TABLE.items()]
     table = "\n".join(["| status | sign | means | pytest says |", "|---|---|---|---|", *rows])
     assert table in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_statuses_are_grouped_in_the_table_alone() -> None:
+    """The worker has no table: it answers with what happened to a case."""
+    package = ROOT / "conformance"
+    for path in sorted(set(package.rglob("*.py")) - {package / "model" / "status.py"}):
+        if path.parent.name != "worker":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
+                    entries = node.keys if isinstance(node, ast.Dict) else node.elts
+                    named = {each.value for each in entries if isinstance(each, ast.Constant)} & set(STATUSES)
+                    assert len(named) < 2, f"{path}:{node.lineno}: {named}"

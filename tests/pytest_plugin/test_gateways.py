@@ -51,7 +51,7 @@ def test_two_hosts_share_the_cases_and_one_report_has_them_all(
         for port in ports:
             wait_for(port)
         gateways = [f"--tx=socket=127.0.0.1:{port}" for port in ports]
-        result = session.run("--dist=load", *gateways, "--rsyncdir=.", "-v")
+        result = session.run("-p", "conformance.pytest_plugin.plugin", "--dist=load", *gateways, "--rsyncdir=.", "-v")
     finally:
         for host in hosts:
             host.kill()

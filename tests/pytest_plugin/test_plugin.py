@@ -526,3 +526,65 @@ def test_with_xdist_there_is_one_page_of_the_whole_run(session: Session) -> None
     index = index_of(session.directory / "reports" / "index.html")
     assert len(index["cases"]) == 8
     assert [build["is_own"] for build in index["builds"]] == [True]
+
+
+def test_a_run_of_a_part_leaves_the_report_of_the_whole_alone(session: Session) -> None:
+    session.cases(first=GOOD, second=GOOD)
+    session.cases(name="other.yaml", topic="Others", third=GOOD)
+    session.run()
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    for arguments in (("-k", "second"), ("first.yaml::second[cpu-float32]",), ("first.yaml", "--lf")):
+        part = session.run(*arguments)
+        assert part.statuses == {"first": "pass", "second": "fail", "third": "pass"}, arguments
+        assert part.report is not None
+        (run,) = part.report["header"]["partial_runs"]
+        assert run["run"]["arguments"] == list(arguments)
+        assert "1 of 3 outcomes are of the run of " in part.output
+        assert "the others are of the run of " in part.output
+    index = index_of(session.directory / "reports" / "index.html")
+    assert [len(build["runs"]) for build in index["builds"]] == [2]
+    whole = session.run()
+    assert whole.report is not None
+    assert "partial_runs" not in whole.report["header"]
+    assert "outcomes are of the run" not in whole.output
+
+
+def test_shards_in_one_place_add_up_to_the_whole(session: Session) -> None:
+    session.cases(**{f"case_{number}": GOOD for number in range(6)})
+    first, second = (session.run("--shard", f"{number}/2") for number in (1, 2))
+    assert set(first.statuses.values()) == {"pass", "not-run"}
+    assert set(second.statuses.values()) == {"pass"}
+    assert second.report is not None
+    assert second.report["header"]["run"]["shard"]["count"] == 2
+
+
+def test_a_case_that_was_taken_out_of_the_suite_leaves_the_report(session: Session) -> None:
+    session.cases(first=GOOD, second=GOOD)
+    other = session.cases(name="other.yaml", third=GOOD)
+    session.run()
+    session.cases(first=GOOD)
+    other.unlink()
+    assert session.run("-k", "nothing").statuses == {"first": "pass"}
+
+
+def test_the_table_has_the_topics_that_were_asked_for_alone(session: Session) -> None:
+    session.cases(topic="Asked for", first=GOOD, second=GOOD)
+    session.cases(name="other.yaml", topic="Not asked for", third=GOOD)
+    output = session.run("-k", "second").output
+    assert "Asked for  1 pass\n" in output
+    assert "Not asked for" not in output
+
+
+def test_a_brief_run_shows_totals_and_what_is_red(session: Session) -> None:
+    session.cases(topic="Green", first=GOOD, second=GOOD)
+    session.cases(name="other.yaml", topic="Red", third=WRONG_GRAD, fourth=GOOD)
+    output = session.run("-q").output
+    assert "all topics  3 pass, 1 fail\n" in output
+    assert "Red         1 pass, 1 fail\n" in output
+    assert "Green" not in output
+
+
+def test_a_failure_says_which_error_was_raised_in_a_field(session: Session) -> None:
+    session.cases(first="- a = tensor([1.0]).reshape(7)\n- expect: {a: 1}\n")
+    (failure,) = session.run().outcomes["first"]["failures"]
+    assert failure["exception"] == "RuntimeError"

@@ -13,6 +13,7 @@ from conformance.model.report import Report
 from conformance.model.status import RED
 from conformance.render.badge import badge_of
 from conformance.render.visible import visible
+from conformance.results.update import updated
 
 GOOD, SKIPPED, LACKS = outcome("pass"), outcome("not-run"), outcome("unsupported")
 
@@ -63,3 +64,9 @@ def test_text_from_a_stranger_is_made_visible() -> None:
     badge = badge_of(report({("a", f"{HOSTILE}-x"): GOOD, ("a", CPU): GOOD}, torch="\x1b\ud800"))
     assert badge["label"] == "autograd on torch ⟨U+001B⟩⟨U+D800⟩"
     assert "⟨U+202E⟩" in badge["message"]
+
+
+def test_it_tells_that_its_outcomes_are_of_several_runs() -> None:
+    whole = report({("a", CPU): GOOD, ("b", CPU): GOOD, ("c", CPU): GOOD})
+    several = updated(whole, report({("a", CPU): GOOD}, arguments=("-k", "a")), ())
+    assert badge_of(several)["message"] == "3 pass (2 runs)"

@@ -11,6 +11,7 @@ from samples import CPU, CUDA, HOSTILE, any_report, case, failed, outcome, repor
 from conformance.model.report import Report
 from conformance.render.summary import summary_of
 from conformance.render.visible import visible
+from conformance.results.update import updated
 
 LIMIT = 1_000_000
 GOOD = outcome("pass")
@@ -122,3 +123,13 @@ def test_a_summary_of_thousands_of_failures_is_cut_with_a_note() -> None:
     text = summary_of([made], 200_000)
     assert 190_000 < len(text.encode()) <= 200_000
     assert re.search(r"\n</details>\n\n\*[\d,]+ more lines are left out\.\*\n$", text)
+
+
+def test_it_tells_which_runs_the_outcomes_are_of() -> None:
+    whole = report({("a", CPU): GOOD, ("b", CPU): GOOD, ("c", CPU): GOOD})
+    several = updated(whole, report({("a", CPU): GOOD}, arguments=("-k", "a")), ())
+    assert (
+        "Several runs: `torch 2.13.0+cpu (01234567), Python 3.11.7, linux-x86_64`\n\n- `1 of 3 outcomes are"
+        in summary(several)
+    )
+    assert "Several runs" not in summary(whole)

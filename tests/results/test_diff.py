@@ -10,7 +10,7 @@ from hypothesis import given
 from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, build, case, failed, outcome, report
 
-from conformance.model.outcome import Failure, Outcome
+from conformance.model.outcome import Outcome
 from conformance.model.report import Report
 from conformance.model.status import RED, TABLE
 from conformance.results.diff import (
@@ -27,8 +27,7 @@ from conformance.results.diff import (
 
 
 def raised(exception: str, text: str) -> Outcome:
-    failure = Failure(line=11, path="", expected="no error", observed=f"{exception}: {text}", exception=exception)
-    return outcome("error", step=2, line=12, failures=(failure,))
+    return failed("", "no error", f"{exception}: {text}", exception=exception, status="error")
 
 
 GOOD = outcome("pass")

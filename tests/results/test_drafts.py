@@ -54,7 +54,7 @@ def test_a_device_stands_for_its_dtypes_where_they_agree() -> None:
 
 
 def test_the_text_loads_and_describes_what_was_seen(tmp_path: Path) -> None:
-    crashed = outcome("crash", reason="the worker was ended by SIGSEGV")
+    crashed = outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV")
     reports = [on("2.0.1", BAD), on("2.1.2", GOOD), on("2.2.2", crashed)]
     path = tmp_path / "known-issues.yaml"
     drafted = text_of(reports, date(2026, 1, 1))

@@ -66,10 +66,10 @@ def test_a_failure_that_is_described_is_known(tmp_path: Path) -> None:
     "found",
     [
         failed("a.is_leaf"),
-        failed("a.grad", "a value", "RuntimeError: x"),
+        failed("a.grad", "a value", "RuntimeError: x", exception="RuntimeError"),
         msgspec.structs.replace(FAILED, step=3),
         msgspec.structs.replace(FAILED, status="error"),
-        outcome("crash", reason="the worker was ended by SIGSEGV"),
+        outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV"),
         outcome("timeout"),
     ],
 )
@@ -137,14 +137,16 @@ def test_a_pattern_stands_for_many_cases_each_of_which_must_fail(tmp_path: Path)
 
 def test_of_several_entries_one_has_to_describe_the_failure(tmp_path: Path) -> None:
     issues = known(tmp_path, {}, {"fails": {"status": "error", "step": 0, "kind": ["the step: RuntimeError"]}})
-    raised = msgspec.structs.replace(failed("", "no error", "RuntimeError: x", status="error"), step=0)
+    raised = msgspec.structs.replace(
+        failed("", "no error", "RuntimeError: x", exception="RuntimeError", status="error"), step=0
+    )
     assert (judged(issues, FAILED), judged(issues, raised)) == ("known", "known")
 
 
 def test_crashes_and_timeouts_have_no_step(tmp_path: Path) -> None:
     crash = {"fails": {"status": "crash", "kind": ["SIGSEGV"]}}
     issues = known(tmp_path, crash, {"case": "b", "fails": {"status": "timeout"}})
-    assert judged(issues, outcome("crash", reason="the worker was ended by SIGSEGV")) == "known"
+    assert judged(issues, outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV")) == "known"
     assert judged(issues, outcome("crash", reason="the worker was ended by SIGABRT")) == "crash"
     assert judged(issues, outcome("timeout"), case="b") == "known"
 

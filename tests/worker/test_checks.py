@@ -290,16 +290,16 @@ def test_an_expectation_that_does_not_hold_fails_with_its_line_and_both_sides(
 ) -> None:
     before, _, wrong, path, expected, observed = row
     steps, step, line = steps_with(before, wrong)
-    outcome = outcome_of_steps(engine, steps)
-    assert outcome.pop("seconds") > 0
-    failures = [{"line": line, "path": path, "expected": expected, "observed": observed}]
-    assert outcome == {"n": 1, "status": "fail", "step": step, "line": line, "failures": failures}
+    failures = [failing(line, path, expected, observed)]
+    assert problem(engine, steps) == {"status": "fail", "step": step, "line": line, "failures": failures}
 
 
 def problem(engine: Engine, steps: str) -> dict[str, Any]:
     """Return the outcome of steps as the parent gets it, without what differs from run to run."""
     outcome: dict[str, Any] = json.loads(json.dumps(outcome_of_steps(engine, steps)))
     del outcome["seconds"], outcome["n"]
+    for failure in outcome.get("failures", ()):
+        failure.pop("exception", None)  # the type of what was raised, which the text says too
     return outcome
 
 
@@ -525,6 +525,19 @@ def test_every_exception_that_a_case_can_raise_is_an_outcome(engine: Engine, nam
     outcome = problem(engine, steps)
     assert (outcome["status"], outcome["step"]) == ("error", 2)
     assert outcome["failures"] == [failing(FIRST + 5, "", "no error", f"{name}: gone")]
+
+
+def test_a_failure_names_the_type_of_what_was_raised(engine: Engine) -> None:
+    begin = "- a = ones(2)\n"
+    for steps, exception in (
+        ("- do: a.view(3)\n  raises: {type: ValueError, match: x}", "RuntimeError"),
+        ("- do: warnings.warn('x')\n  warns: none", "UserWarning"),
+        ("- a.view(3)\n- expect: {a: 1}", "RuntimeError"),
+        ("- expect: {a.grad.shape: 1}", "AttributeError"),
+        ("- expect: {a: {next_functions: []}}", "AttributeError"),
+    ):
+        (failure,) = outcome_of_steps(engine, begin + steps)["failures"]
+        assert failure["exception"] == exception, steps
 
 
 def test_a_message_is_cut_where_it_grows_long(engine: Engine) -> None:

@@ -6,10 +6,12 @@ import gc
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import torch
+from loops import each
 from places import ROOT
 from running import case_of, judged, outcome_of_steps, request_of, running_engine
 
@@ -151,48 +153,41 @@ def leave(engine: Engine, text: str, dtype: str = "float32") -> dict[str, Any]:
     return run(engine, case_of(f"- {json.dumps(text)}\n- expect: {{int(2): 2}}\n"), dtype)
 
 
-@pytest.fixture
-def fresh(engine: Engine) -> Iterator[dict[str, Any]]:
-    """Give what the probe sees in a fresh world, and hold that it and the modes are the same after the test."""
+@contextmanager
+def unseen(engine: Engine) -> Iterator[None]:
+    """Hold that what the probe sees, and the modes, are the same after what is done in it."""
     seen, before = probed(engine), state()
-    yield seen
+    yield
+    assert probed(engine) == seen
     assert state() == before
     assert probed(engine) == seen
 
 
-@pytest.mark.parametrize("text", LEAVINGS.values(), ids=LEAVINGS)
-def test_what_a_case_sets_is_put_back(engine: Engine, fresh: dict[str, Any], text: str) -> None:
-    leave(engine, text)
-    assert probed(engine) == fresh
+@each("text", LEAVINGS.values(), ids=LEAVINGS)
+@each("dtype", ["float32", "float64"])
+def test_what_a_case_sets_is_put_back(engine: Engine, text: str, dtype: str) -> None:
+    with unseen(engine):
+        leave(engine, text, dtype)
 
 
-@pytest.mark.parametrize("text", LEAVINGS.values(), ids=LEAVINGS)
-def test_what_a_case_of_another_dtype_sets_is_put_back(engine: Engine, fresh: dict[str, Any], text: str) -> None:
-    leave(engine, text, dtype="float64")
-    assert probed(engine) == fresh
-
-
-@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
-@pytest.mark.parametrize("manager", MANAGERS.values(), ids=MANAGERS)
-def test_a_generator_left_open_inside_a_context_is_closed(
-    engine: Engine, fresh: dict[str, Any], manager: str, held: str
-) -> None:
+@each("held", HELD.values(), ids=HELD)
+@each("manager", MANAGERS.values(), ids=MANAGERS)
+def test_a_generator_left_open_inside_a_context_is_closed(engine: Engine, manager: str, held: str) -> None:
     text = "def left():\n    with MANAGER:\n        yield 1\n" + held
-    assert leave(engine, text.replace("MANAGER", manager))["status"] == "pass"
-    assert probed(engine) == fresh
+    with unseen(engine):
+        assert leave(engine, text.replace("MANAGER", manager))["status"] == "pass"
 
 
-def test_two_generators_left_open_inside_one_another_are_closed(engine: Engine, fresh: dict[str, Any]) -> None:
+def test_two_generators_left_open_inside_one_another_are_closed(engine: Engine) -> None:
     text = "def left(manager):\n    with manager:\n        yield 1\n"
     opened = "a = left(no_grad())\nnext(a)\nb = left(enable_grad())\nnext(b)\nc = left(no_grad())\nnext(c)\n"
-    assert leave(engine, text + opened)["status"] == "pass"
-    assert probed(engine) == fresh
+    with unseen(engine):
+        assert leave(engine, text + opened)["status"] == "pass"
 
 
 CLASSES = MANAGERS.keys() - {"early stop", "disable_saved_tensors_hooks"}  # those two are functions
 # Whose setting nothing can end; the process must not run another case.
 STAYING = {"saved_tensors_hooks", "save_on_cpu", "autocast", "sparse invariants"}
-STUBBORN = [pytest.param(text, name in STAYING, id=name) for name, text in MANAGERS.items()]
 
 
 def put_back() -> None:
@@ -205,13 +200,11 @@ def put_back() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize(("manager", "stays"), STUBBORN)
-def test_a_generator_that_refuses_to_close_leaves_no_mode_to_the_next_case(
-    engine: Engine, manager: str, stays: bool
-) -> None:
+@each("name", MANAGERS)
+def test_a_generator_that_refuses_to_close_leaves_no_mode_to_the_next_case(engine: Engine, name: str) -> None:
     text = f"""
 def left():
-    with {manager}:
+    with {MANAGERS[name]}:
         try:
             yield 1
         except GeneratorExit:
@@ -223,11 +216,11 @@ next(g)
     outcome = leave(engine, text)
     after = state()
     put_back()
-    assert ("spent" in outcome) is stays
-    assert stays or after == before
+    assert ("spent" in outcome) is (name in STAYING)
+    assert name in STAYING or after == before
 
 
-@pytest.mark.parametrize("manager", [MANAGERS[name] for name in sorted(CLASSES)], ids=sorted(CLASSES))
+@each("manager", [MANAGERS[name] for name in sorted(CLASSES)], ids=sorted(CLASSES))
 def test_a_context_that_is_entered_and_never_left_leaves_no_mode(engine: Engine, manager: str) -> None:
     name, _, arguments = manager.partition("(")
     own = "class A(Base):\n    def enter(self):\n        return super().__enter__()\n"
@@ -248,7 +241,7 @@ def test_forward_mode_levels_can_be_entered_again(engine: Engine) -> None:
     assert [outcome_of_steps(engine, steps)["status"] for _ in range(3)] == ["pass"] * 3
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@each("dtype", ["float16", "float32", "float64"])
 def test_the_targets_dtype_is_the_default_however_cases_alternate(engine: Engine, dtype: str) -> None:
     steps = f"- a = ones(2) * 1.5\n- expect: {{a: {{dtype: target}}, torch.get_default_dtype(): torch.{dtype}}}\n"
     leave(engine, "torch.set_default_dtype(torch.float64)", dtype="bfloat16")
@@ -268,7 +261,7 @@ CYCLES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", CYCLES.values(), ids=CYCLES)
+@each("text", CYCLES.values(), ids=CYCLES)
 def test_what_a_case_made_is_gone_when_it_ends(engine: Engine, text: str) -> None:
     leave(engine, "x = 1")
     gc.collect()
@@ -325,11 +318,13 @@ def in_order(engine: Engine) -> list[tuple[Case, tuple[str, Fingerprint]]]:
     return [(case, verdict(engine, case)) for case in cases]
 
 
+@pytest.mark.slow
 def test_the_shipped_cases_hold_on_this_torch(in_order: list[tuple[Case, tuple[str, Fingerprint]]]) -> None:
     assert {case.id: found for case, found in in_order if found[0] not in ("pass", "known")} == {}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+@pytest.mark.slow
+@each("seed", [1, 2, 3, 4, 5])
 def test_the_order_of_the_cases_changes_no_outcome(
     engine: Engine, in_order: list[tuple[Case, tuple[str, Fingerprint]]], seed: int
 ) -> None:
@@ -338,6 +333,7 @@ def test_the_order_of_the_cases_changes_no_outcome(
     assert {case.id: verdict(engine, case) for case, _ in shuffled} == {case.id: found for case, found in in_order}
 
 
+@pytest.mark.slow
 def test_what_a_case_leaves_behind_changes_no_outcome_of_the_shipped_cases(
     engine: Engine, in_order: list[tuple[Case, tuple[str, Fingerprint]]]
 ) -> None:

@@ -173,7 +173,7 @@ def test_a_subject_is_the_live_object(engine: Engine) -> None:
 
 def test_a_module_of_the_case_can_be_called_and_read(engine: Engine) -> None:
     before = ["m = nn.Linear(2, 1)", "x = ones(3, 2)", "y = m(x)"]
-    entries = ("y: {value: m(x)}", "m.weight: {value: m.weight}", "y * 1: {value: 'x @ m.weight.t() + m.bias'}")
+    entries = ("y: {value: m(x)}", "m.weight: {value: m.weight * 1}", "y * 1: {value: 'x @ m.weight.t() + m.bias'}")
     assert outcome_of(engine, before, *entries)["status"] == "pass"
 
 
@@ -189,29 +189,31 @@ def test_a_sequence_of_modules_can_be_gone_through(engine: Engine) -> None:
 
 
 def case_with(name: str, before: list[str], *entries: str) -> Any:
-    """Return the parameters of a case: its statements and what is expected."""
-    return pytest.param(before, entries, id=name)
+    """Return the parameters of a case: its name, its statements and what is expected."""
+    return name, before, entries
 
 
 ONES = "a = ones(2)"
 
 
 @each(
-    "before, entries",
+    "name, before, entries",
     [
         case_with("a name inside a generator can be named", [ONES], "a: 'list(a[i] for i in range(2))'"),
         case_with("a name inside a lambda can be named", [ONES], "a: '(lambda: a * 1)()'"),
         case_with("an attribute of a module's own can be named", [OWN_MODULE, "m = M()"], "m.scale: m.scale * 1"),
-        case_with("a number of a module's own can be named", [OWN_MODULE, "m = M()"], "m.amount: m.amount"),
-        case_with("the length of a module can be taken", ["m = nn.Sequential(nn.ReLU())"], "len(m): len(m)"),
+        case_with("a number of a module's own can be named", [OWN_MODULE, "m = M()"], "m.amount: m.amount + 0"),
+        case_with("the length of a module can be taken", ["m = nn.Sequential(nn.ReLU())"], "len(m): len(m) + 0"),
     ],
 )
-def test_an_expression_can_say_what_a_step_can(engine: Engine, before: list[str], entries: tuple[str, ...]) -> None:
-    assert outcome_of(engine, before, *entries)["status"] == "pass"
+def test_an_expression_can_say_what_a_step_can(
+    engine: Engine, name: str, before: list[str], entries: tuple[str, ...]
+) -> None:
+    assert outcome_of(engine, before, *entries)["status"] == "pass", name
 
 
 @each(
-    "before, entries",
+    "name, before, entries",
     [
         case_with(
             "the result of a function is a copy", ["r = torch.max(tensor([[1.0, 2.0]]), 0)"],
@@ -227,8 +229,10 @@ def test_an_expression_can_say_what_a_step_can(engine: Engine, before: list[str]
         ),
     ],
 )  # fmt: skip
-def test_an_expression_reaches_nothing_live(engine: Engine, before: list[str], entries: tuple[str, ...]) -> None:
-    assert outcome_of(engine, before, *entries)["status"] == "pass"
+def test_an_expression_reaches_nothing_live(
+    engine: Engine, name: str, before: list[str], entries: tuple[str, ...]
+) -> None:
+    assert outcome_of(engine, before, *entries)["status"] == "pass", name
 
 
 def test_what_an_expression_makes_lies_on_the_cpu_whatever_the_target(engine: Engine) -> None:

@@ -14,6 +14,7 @@ from conformance.model.build import Build, Device
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report
 from conformance.model.status import TABLE
+from conformance.render.text import run_lines
 
 
 def release_key(build: Build) -> tuple[Version, str, tuple[int, ...], str]:
@@ -50,6 +51,7 @@ def builds_of(
                 "facts": facts_of(report),
                 "devices": [DEVICE_FACTS, *map(device_row, report.build.devices)],
                 "config": report.build.config,
+                "runs": run_lines(report),
                 "is_finished": report.footer is not None,
                 "is_own": report is own,
                 "counts": {target: dict(counts) for target, counts in report.counts().items()},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord
@@ -13,8 +12,8 @@ from conformance.render.page.matrix import Matrix, is_fulfilled
 from conformance.render.script.script import Script
 
 
-def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None, script: Script | None) -> dict[str, Any]:
-    """Return the details of a case; one that isn't valid is not `parsed`, and has no script."""
+def details_of(matrix: Matrix, record: CaseRecord, script: Script | None) -> dict[str, Any]:
+    """Return the details of a case; there is no script where the suite has no such case, or another revision of it."""
     graph, origin = graph_of(matrix, record)
     drawing = picture.drawing_of(graph) if graph is not None else None
     outcomes, places = outcomes_of(matrix, record)
@@ -22,7 +21,8 @@ def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None, script: 
         "why": record.why,
         "source": record.source,
         "yaml": record.yaml,
-        "left_out": left_out(matrix, parsed),
+        "steps": step_lines(record),
+        "left_out": left_out(matrix, record),
         "script": None if script is None else [script.parts, script.body],
         "graph": None
         if drawing is None
@@ -32,16 +32,21 @@ def details_of(matrix: Matrix, record: CaseRecord, parsed: Case | None, script: 
     }
 
 
-def left_out(matrix: Matrix, parsed: Case | None) -> list[tuple[int, list[int]]]:
+def step_lines(record: CaseRecord) -> list[int]:
+    """Return the lines of the text at which steps begin, counted from 0; none where lines don't tell steps apart."""
+    lines = [step.line - record.line for step in record.steps]
+    within = range(record.yaml.count("\n") + 1)
+    return lines if lines == sorted(set(lines)) and all(line in within for line in lines) else []
+
+
+def left_out(matrix: Matrix, record: CaseRecord) -> list[tuple[int, list[int]]]:
     """Return the lines of steps that a condition leaves out, counted from 0 in the text, and the builds that do so."""
-    if parsed is None:
-        return []
     result = []
-    for step in parsed.steps:
-        if "torch" in step:
-            without = [i for i, report in enumerate(matrix.reports) if not is_fulfilled(step["torch"], report.build)]
+    for step in record.steps:
+        if step.torch:
+            without = [i for i, report in enumerate(matrix.reports) if not is_fulfilled(step.torch, report.build)]
             if without:
-                result.append((step["line"] - parsed.line, without))
+                result.append((step.line - record.line, without))
     return result
 
 
@@ -76,14 +81,5 @@ def outcomes_of(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str, Any]
 
 def outcome_shown(outcome: Outcome, lines: int) -> dict[str, Any]:
     """Return what an outcome says, its lines moved by `lines`, since another suite may have the case elsewhere."""
-    said = outcome.record()
-    for key in ("case", "target", "seconds"):
-        said.pop(key, None)
-    if lines:
-        if outcome.line is not None:
-            said["line"] = outcome.line + lines
-        for failure in said.get("failures", ()):
-            failure["line"] += lines
-        if outcome.traceback:
-            said["traceback"] = [(line + lines, name) for line, name in outcome.traceback]
-    return said
+    said = (outcome.moved(lines) if lines else outcome).record()
+    return {name: value for name, value in said.items() if name not in ("case", "target", "seconds", "run")}

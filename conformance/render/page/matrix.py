@@ -5,15 +5,13 @@ It is plain data, ready for JSON, and as small as the page needs it: what stands
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from conformance.language import versions
 from conformance.model.build import DTYPES, IN_TREE, Build
-from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.rule import Rule
@@ -26,7 +24,6 @@ from conformance.results.fingerprint import fingerprint
 # One letter for each status, in their order from a on; a blank is for what was not planned.
 MARKS = {status: chr(ord("a") + number) for number, status in enumerate(STATUSES)}
 LONGEST_MESSAGE = 300
-CONDITION = re.compile(r"""torch['"]?\s*:""")  # what a case with a condition on torch has somewhere in its text
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,8 +72,8 @@ def columns_of(index: int, report: Report) -> list[Column]:
     return [Column(report=index, device=device, targets=targets[device]) for device in devices]
 
 
-def index_of(matrix: Matrix, parsed: Mapping[str, Case], own: Report | None = None) -> dict[str, Any]:
-    """Return what the page must know before anything is opened; `parsed` holds the cases that are valid, by id."""
+def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
+    """Return what the page must know before anything is opened."""
     topics = list(dict.fromkeys(case.topic for case in matrix.cases))
     files = list(dict.fromkeys(case.file for case in matrix.cases))
     place = {name: number for number, name in enumerate(matrix.rules)}
@@ -120,7 +117,7 @@ def index_of(matrix: Matrix, parsed: Mapping[str, Case], own: Report | None = No
             for case in matrix.cases
         ],
         "revisions": revisions_of(matrix),
-        "variants": variants_of(matrix, parsed),
+        "variants": variants_of(matrix),
     }
 
 
@@ -175,15 +172,15 @@ def revisions_of(matrix: Matrix) -> dict[str, dict[str, int | None]]:
     return revisions
 
 
-def variants_of(matrix: Matrix, parsed: Mapping[str, Case]) -> dict[str, tuple[list[str], list[int]]]:
+def variants_of(matrix: Matrix) -> dict[str, tuple[list[str], list[int]]]:
     """Return what cases expect by version: each set of conditions that hold for a build, and by build which it is.
 
     The sets are in words, in the order of the builds.
     """
     variants = {}
     for number, case in enumerate(matrix.cases):
-        known = parsed.get(case.id) if CONDITION.search(case.yaml) else None
-        conditions = list(dict.fromkeys(conditions_in(known.steps))) if known is not None else []
+        stated = [text for step in case.steps for text in (step.torch, *step.variants)]
+        conditions = list(dict.fromkeys(filter(None, stated)))
         if conditions:
             held = [
                 " and ".join(text for text in conditions if is_fulfilled(text, report.build))
@@ -192,17 +189,6 @@ def variants_of(matrix: Matrix, parsed: Mapping[str, Case]) -> dict[str, tuple[l
             places = {text: place for place, text in enumerate(dict.fromkeys(held))}
             variants[str(number)] = list(places), [places[text] for text in held]
     return variants
-
-
-def conditions_in(steps: Any) -> list[str]:
-    """Return the conditions on torch that stand anywhere in the steps of a case."""
-    if isinstance(steps, (list, tuple)):
-        return [condition for entry in steps for condition in conditions_in(entry)]
-    if not isinstance(steps, dict):
-        return []
-    own = steps.get("torch")
-    stated = [own] if isinstance(own, str) else list(own) if isinstance(own, dict) else []
-    return stated + [condition for value in steps.values() for condition in conditions_in(value)]
 
 
 def is_fulfilled(condition: str, build: Build) -> bool:

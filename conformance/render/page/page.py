@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from conformance.model.case import Case
 from conformance.model.report import Report, now
 from conformance.model.status import STATUSES
 from conformance.render.page.details import details_of
-from conformance.render.page.matrix import Matrix, index_of, matrix_of
+from conformance.render.page.matrix import index_of, matrix_of
 from conformance.render.page.tables import tables
-from conformance.render.script.script import SNIPPETS, Script, case_of, script_for
+from conformance.render.script.script import SNIPPETS, Script
 from conformance.render.visible import visible
 from conformance.results.store import encoded
 
@@ -42,41 +42,27 @@ def page_of(
 ) -> str:
     """Return the page of `reports`.
 
-    `skipped` says of reports that aren't in it why they aren't; `read` holds cases that have been read already, and
-    their scripts; `own` is the one of the reports that belongs to the run that has just ended, if any does.
+    `skipped` says of reports that aren't in it why they aren't; `read` holds cases of the suite, with scripts, which
+    those cases of reports have that have their digests; `own` is the one of the reports that belongs to the run that
+    has just ended, if any does.
     """
     matrix = matrix_of(reports)
-    known = known_cases(matrix, read)
-    parsed = {name: case for name, (case, _) in known.items()}
+    scripts = {(case.id, case.digest): script for case, script in read}
     # Cases that look alike lie side by side in the parts, where deflating finds what they share.
     alike = sorted(matrix.cases, key=lambda record: record.yaml.partition("steps:")[2])
     places = {record.id: place for place, record in enumerate(alike)}
     shared = {**tables(), "chunk": CHUNK, "snippets": SNIPPETS}
-    index = {**index_of(matrix, parsed, own), **shared, "places": [places[record.id] for record in matrix.cases]}
+    index = {**index_of(matrix, own), **shared, "places": [places[record.id] for record in matrix.cases]}
     parts = [packed(index)]
     for at in range(0, len(alike), CHUNK):
-        chunk = [(record, *known.get(record.id, (None, None))) for record in alike[at : at + CHUNK]]
-        parts.append(packed([details_of(matrix, *known) for known in chunk]))
+        chunk = alike[at : at + CHUNK]
+        parts.append(packed([details_of(matrix, each, scripts.get((each.id, each.digest))) for each in chunk]))
     style, script = assets()
     return template().render(
         version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,
         skipped=skipped, parts=parts,
         style=style, script=script, style_digest=digest_of(style), script_digest=digest_of(script),
     )  # fmt: skip
-
-
-def known_cases(matrix: Matrix, read: Iterable[tuple[Case, Script | None]]) -> Mapping[str, tuple[Case, Script | None]]:
-    """Return the cases of the matrix that are valid by id; those whose text nobody has read yet are read here."""
-    texts = {case.text: (case, script) for case, script in read}
-    known = {}
-    for record in matrix.cases:
-        if record.yaml in texts and texts[record.yaml][0].id == record.id:
-            known[record.id] = texts[record.yaml]
-        else:
-            case = case_of(record, matrix.rules)
-            if case is not None:
-                known[record.id] = case, script_for(case)
-    return known
 
 
 def packed(value: Any) -> str:

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from conformance.language import vocabulary
-from conformance.language.errors import CaseFileError
-from conformance.language.reader import parse_at
 from conformance.model.case import Case
-from conformance.model.report import CaseRecord
-from conformance.model.rule import Rule
 from conformance.render.script.carried import PIECES, names_in_parts, parts_with
 from conformance.render.script.names import Fact, Uses, sets_any_of, uses_of
 from conformance.render.script.steps import BUILTIN, ScriptWriter, block, quoted, spread
 
-LONGEST = 100_000  # characters of a case; reading more takes seconds
-LAST_LINE = 20_000  # further lines are a stranger's, who would have them all read
 SNIPPETS = {name: piece.text for name, piece in PIECES.items()}
 
 
@@ -37,17 +31,6 @@ class Script:
     @property
     def text(self) -> str:
         return "".join(SNIPPETS[name] for name in self.parts) + self.body
-
-
-def case_of(record: CaseRecord, rules: Mapping[str, Rule]) -> Case | None:
-    """Return the case that a report holds, read and checked like any other; None when its text is no valid case."""
-    if len(record.yaml) > LONGEST:
-        return None
-    try:
-        case = parse_at(record.yaml, min(record.line, LAST_LINE), record.file, rules)
-    except CaseFileError:
-        return None
-    return replace(case, topic=record.topic, text=record.yaml) if case.id == record.id else None
 
 
 def script_of(case: Case) -> Script:

@@ -18,7 +18,7 @@ LAYOUT = str.maketrans("", "", "\n\t")
 OWN_LINES = re.compile(r"'''|\"\"\"|\\\n")  # of what would be another text if it were indented
 SPECIAL = re.compile(r"[{]|nan|inf")  # in what may be more than its repr
 TOLERANCES = ("rtol", "atol")
-KEYS = {"is": "is_", "log": "value"}  # how a check is named that can't be an argument or is another one's kind
+KEYS = {"is": "is_"}  # how a check is named that can't be an argument
 BUILTIN = frozenset({"exec", "float"})
 
 

@@ -14,7 +14,21 @@ import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from samples import CPU, CUDA, FAILURES, GRAPH, broken, case, device, failed, outcome, report, rule, valid_case
+from samples import (
+    CPU,
+    CUDA,
+    FAILURES,
+    GRAPH,
+    broken,
+    case,
+    device,
+    failed,
+    outcome,
+    report,
+    rule,
+    suite_of,
+    valid_case,
+)
 
 from conformance.model.outcome import Failure, Issue
 from conformance.model.report import Report
@@ -86,7 +100,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "index.html"
-    path.write_text(page_of(many_reports()), encoding="utf-8")
+    path.write_text(page_of(many_reports(), read=suite_of(*many_reports())), encoding="utf-8")
     return path.as_uri()
 
 
@@ -253,7 +267,7 @@ def test_the_steps_show_where_builds_diverged(opened: Opener, address: str) -> N
     path = Path(address.removeprefix("file://")).with_name("steps.html")
     pair = ("breaks", CPU)
     reports = [report({pair: GOOD}, cases=cases, torch="2.0.1"), report({pair: broken()}, cases=cases)]
-    path.write_text(page_of(reports), encoding="utf-8")
+    path.write_text(page_of(reports, read=suite_of(*reports)), encoding="utf-8")
     page = opened(f"{path.as_uri()}#case/breaks")
     steps = page.locator("table.steps tbody tr")
     told = [" ".join(text.split()) for text in steps.locator("td:last-child").all_inner_texts()]
@@ -506,7 +520,7 @@ def shown(opened: Opener, tmp_path: Path) -> Shower:
 
     def show(*reports: Report, fragment: str = "") -> Page:
         path = tmp_path / "index.html"
-        path.write_text(page_of(reports), encoding="utf-8")
+        path.write_text(page_of(reports, read=suite_of(*reports)), encoding="utf-8")
         return opened(path.as_uri() + fragment)
 
     return show

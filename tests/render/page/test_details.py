@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from samples import CPU, CUDA, FAILURES, GRAPH, broken, outcome, report, valid_case
+from samples import CPU, CUDA, FAILURES, GRAPH, broken, outcome, report, suite_of, valid_case
 
-from conformance.model.case import Case
 from conformance.model.graph import Graph, GraphTensor
-from conformance.model.report import CaseRecord, Report
+from conformance.model.report import Report, StepRecord
 from conformance.render.page.details import details_of
 from conformance.render.page.matrix import matrix_of
-from conformance.render.script.script import case_of, script_of
 
 GOOD = outcome("pass")
 PAIR = ("a", CPU)
@@ -23,11 +21,15 @@ BY_VERSION = """\
     rules: [r.one]
     steps:
       - a = tensor([1.0], requires_grad=True)
-      - do: b = a * 2
-        torch: ">=2.6"
-      - do: |
-          c = a * 3
-        torch: "<2.1"
+      - when:
+          torch: ">=2.6"
+          steps:
+            - b = a * 2
+      - when:
+          torch: "<2.1"
+          steps:
+            - |
+              c = a * 3
       - expect: {a: [1.0]}
 """
 
@@ -36,15 +38,9 @@ def with_graph(made: Report, graph: Graph = GRAPH) -> Report:
     return msgspec.structs.replace(made, graphs={"a": graph})
 
 
-def details(*reports: Report, parsed: Case | None = None) -> dict[str, Any]:
+def details(*reports: Report) -> dict[str, Any]:
     matrix = matrix_of(reports)
-    return details_of(matrix, matrix.cases[0], parsed, None)
-
-
-def read(record: CaseRecord, made: Report) -> Case:
-    case = case_of(record, made.rules)
-    assert case is not None
-    return case
+    return details_of(matrix, matrix.cases[0], None)
 
 
 def test_a_pass_says_nothing_beyond_itself() -> None:
@@ -74,7 +70,7 @@ def test_lines_are_those_of_the_case_that_is_shown() -> None:
     (shown,) = details(old, new)["outcomes"]
     assert shown["line"] == 39
     assert [each["line"] for each in shown["failures"]] == [each.line + 30 for each in FAILURES]
-    assert shown["traceback"] == [(39, "<case>"), (40, "inner")]
+    assert shown["traceback"] == ((39, "<case>"), (40, "inner"))
     (unmoved,) = details(old)["outcomes"]
     assert unmoved["line"] == 9
     assert [each["line"] for each in unmoved["failures"]] == [each.line for each in FAILURES]
@@ -101,13 +97,23 @@ def test_steps_of_other_releases_are_left_out_by_the_line_of_the_text() -> None:
         reports = [
             report({PAIR: GOOD}, cases=[record], torch=torch) for torch in ("unheard of", "2.0.1", "2.5.0", "2.6.0")
         ]
-        assert details(*reports, parsed=read(record, reports[0]))["left_out"] == [(6, [0, 1, 2]), (9, [0, 2, 3])], line
+        shown = details(*reports)
+        assert shown["left_out"] == [(9, [0, 1, 2]), (13, [0, 2, 3])], line
+        assert shown["steps"] == [5, 9, 13, 15], line
 
 
-def test_lines_left_out_do_not_depend_on_where_the_case_was_read() -> None:
-    elsewhere = valid_case("a", yaml=BY_VERSION, line=500)
-    made = report({PAIR: GOOD}, cases=[valid_case("a", yaml=BY_VERSION, line=3)], torch="2.5.0")
-    assert details(made, parsed=read(elsewhere, made))["left_out"] == [(6, [0]), (9, [0])]
+def test_lines_that_do_not_tell_steps_apart_are_not_shown_as_steps() -> None:
+    record = valid_case("a", line=30)
+    for lines in ((1, 35), (35, 33), (33, 33), (33, 10**9)):
+        steps = tuple(StepRecord(line=line, kind="do") for line in lines)
+        made = report({PAIR: GOOD}, cases=[msgspec.structs.replace(record, steps=steps)])
+        assert details(made)["steps"] == [], lines
+
+
+def test_where_steps_stand_is_not_read_out_of_the_text() -> None:
+    record = msgspec.structs.replace(valid_case("a", yaml=BY_VERSION), steps=())
+    shown = details(report({PAIR: GOOD}, cases=[record], torch="2.0.0"))
+    assert (shown["steps"], shown["left_out"]) == ([], [])
 
 
 def test_a_text_that_is_no_case_leaves_nothing_out_and_has_no_script() -> None:
@@ -120,9 +126,9 @@ def test_a_text_that_is_no_case_leaves_nothing_out_and_has_no_script() -> None:
 def test_a_script_is_the_names_of_its_parts_and_the_text_of_its_own() -> None:
     record = valid_case("a")
     made = report({PAIR: GOOD}, cases=[record])
-    case = read(record, made)
-    script = script_of(case)
-    parts, body = details_of(matrix_of([made]), record, case, script)["script"]
+    ((_, script),) = suite_of(made)
+    assert script is not None
+    parts, body = details_of(matrix_of([made]), record, script)["script"]
     assert parts == script.parts
     assert body == script.body
 

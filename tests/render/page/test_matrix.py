@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, report, rule, valid_case
 
-from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
 from conformance.model.status import STATUSES
 from conformance.render.page.builds import release_of
 from conformance.render.page.matrix import MARKS, index_of, matrix_of
-from conformance.render.script.script import case_of
 from conformance.results.fingerprint import fingerprint
 
 GOOD = outcome("pass")
@@ -40,7 +38,7 @@ def one(torch: str = "2.13.0", **facts: Any) -> Report:
 
 def indexed(*reports: Report, own: Report | None = None) -> dict[str, Any]:
     matrix = matrix_of(reports)
-    return index_of(matrix, {}, own)
+    return index_of(matrix, own)
 
 
 def started(made: Report, when: str) -> Report:
@@ -83,7 +81,7 @@ def test_a_device_has_one_column_and_the_usual_devices_come_first() -> None:
     matrix = matrix_of([report({("a", target): GOOD for target in targets})])
     assert [column.device for column in matrix.columns] == ["cpu", "cuda", "xpu", "npu", "privateuseone:0"]
     assert matrix.columns[0].targets == {"float64": "cpu-float64", "float32": "cpu-float32"}
-    assert index_of(matrix, {})["dtypes"] == ["float32", "float64"]
+    assert index_of(matrix)["dtypes"] == ["float32", "float64"]
 
 
 def test_a_device_may_have_dashes_and_what_has_no_dtype_keeps_its_whole_name() -> None:
@@ -185,23 +183,13 @@ def test_variants_tell_which_conditions_of_a_case_hold_for_each_build() -> None:
         for torch in ("nonsense", "2.0.1", "2.1.0rc1+cpu", "2.6.0")
     ]
     matrix = matrix_of(made)
-    parsed = case_of(record, matrix.rules)
-    assert parsed is not None
-    assert index_of(matrix, {"a": parsed})["variants"] == {
-        "0": (["", "<2.1", ">=2.1", ">=2.1 and >=2.6"], [0, 1, 2, 3])
-    }
-    assert index_of(matrix, {})["variants"] == {}
+    assert index_of(matrix)["variants"] == {"0": (["", "<2.1", ">=2.1", ">=2.1 and >=2.6"], [0, 1, 2, 3])}
 
 
 def test_what_another_case_has_read_is_not_taken_for_its_own() -> None:
     plain, conditional = valid_case("b", digest="same"), valid_case("a", yaml=BY_VERSION, digest="same", line=30)
     matrix = matrix_of([report({("a", CPU): GOOD, ("b", CPU): GOOD}, cases=[plain, conditional])])
-    parsed: dict[str, Case] = {}
-    for record in matrix.cases:
-        read = case_of(record, matrix.rules)
-        assert read is not None
-        parsed[record.id] = read
-    assert set(index_of(matrix, parsed)["variants"]) == {"1"}
+    assert set(index_of(matrix)["variants"]) == {"1"}
 
 
 def test_a_cell_has_a_letter_for_its_status_and_a_blank_where_nothing_was_planned() -> None:
@@ -267,7 +255,7 @@ def test_a_report_without_anything_makes_an_empty_matrix() -> None:
 @given(st.lists(any_report(), max_size=4))
 def test_any_reports_keep_every_outcome(reports: list[Report]) -> None:
     matrix = matrix_of(reports)
-    index = index_of(matrix, {})
+    index = index_of(matrix)
     names = [entry[0] for entry in index["cases"]]
     assert sorted(names) == sorted({record.id for each in reports for record in each.cases})
     fingerprints: dict[int, object] = {}

@@ -14,14 +14,28 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from loops import each
-from samples import CPU, CUDA, GRAPH, HOSTILE, any_report, broken, case, device, outcome, report, rule, valid_case
+from samples import (
+    CPU,
+    CUDA,
+    GRAPH,
+    HOSTILE,
+    any_report,
+    broken,
+    case,
+    device,
+    outcome,
+    report,
+    rule,
+    suite_of,
+    valid_case,
+)
 
 from conformance.model.report import Report
 from conformance.model.status import STATUSES
 from conformance.render.page.details import details_of
 from conformance.render.page.matrix import index_of, matrix_of
 from conformance.render.page.page import CHUNK, made_visible, page_of
-from conformance.render.script.script import case_of, script_of
+from conformance.results.update import updated
 
 GOOD = outcome("pass")
 PAIR = ("a", CPU)
@@ -141,16 +155,14 @@ def test_what_is_packed_is_the_matrix_and_the_details() -> None:
         report({PAIR: GOOD, ("b", CPU): GOOD}, cases=cases, torch="2.0.0"),
     ]
     reports[1] = msgspec.structs.replace(reports[1], graphs={"b": GRAPH})
-    index, details = parts(page_of(reports))
+    suite = suite_of(*reports)
+    index, details = parts(page_of(reports, read=suite))
     matrix = matrix_of(reports)
-    read = {record.id: case_of(record, matrix.rules) for record in matrix.cases}
-    known = {name: each for name, each in read.items() if each is not None}
-    assert set(known) == {"a", "b"}
-    expected = as_json(index_of(matrix, known))
+    scripts = {case.id: script for case, script in suite}
+    assert set(scripts) == {"a", "b"}
+    expected = as_json(index_of(matrix))
     assert {name: index[name] for name in expected} == expected
-    assert details == as_json(
-        [details_of(matrix, record, known[record.id], script_of(known[record.id])) for record in matrix.cases]
-    )
+    assert details == as_json([details_of(matrix, record, scripts[record.id]) for record in matrix.cases])
     assert details[1]["graph"]["boxes"]
     assert details[0]["script"]
 
@@ -262,20 +274,30 @@ def test_names_with_half_of_a_pair_do_not_stop_the_page() -> None:
 def test_a_case_shows_the_script_of_its_own_text() -> None:
     plain_case, same_digest = valid_case("a", digest="same"), valid_case("b", digest="same", line=21)
     made = report({PAIR: GOOD, ("b", CPU): GOOD}, cases=[plain_case, same_digest])
-    first, second = parts(page_of([made]))[1]
+    first, second = parts(page_of([made], read=suite_of(made)))[1]
     assert "a: The case a" in first["script"][1]
     assert "b: The case b" in second["script"][1]
 
 
-def test_a_case_that_was_read_already_is_not_taken_for_one_with_another_text() -> None:
-    old = valid_case("a")
-    case = case_of(old, {"r.one": rule("r.one")})
-    assert case is not None
-    new = valid_case("a", title="Other words")
-    for record, title in ((old, "The case a"), (new, "Other words")):
-        made = report({PAIR: GOOD}, cases=[record])
-        ((details,),) = parts(page_of([made], read=[(case, script_of(case))]))[1:]
-        assert f"# a: {title}" in details["script"][1]
+def test_a_case_that_the_suite_does_not_have_at_its_digest_has_no_script() -> None:
+    own, another = valid_case("a"), valid_case("a", digest="another")
+    suite = suite_of(report({PAIR: GOOD}, cases=[own]))
+    for record, has_script in ((own, True), (another, False)):
+        ((details,),) = parts(page_of([report({PAIR: GOOD}, cases=[record])], read=suite))[1:]
+        assert (details["script"] is not None) is has_script
+        assert details["steps"] == [5, 6, 7, 10, 11]
+
+
+def test_a_build_says_which_runs_its_outcomes_are_of() -> None:
+    whole, part = report({PAIR: GOOD, ("b", CPU): GOOD}), report({PAIR: GOOD}, arguments=("-k", "a"))
+    index = parts(page_of([updated(whole, part, ()), whole]))[0]
+    assert [each["runs"] for each in index["builds"]] == [
+        [
+            "1 of 2 outcomes are of the run of 2026-01-02T03:04:05+00:00 (pytest)",
+            "the others are of the run of 2026-01-02T03:04:05+00:00 (pytest -k a)",
+        ],
+        [],
+    ]
 
 
 def test_a_page_of_nothing_is_a_page() -> None:

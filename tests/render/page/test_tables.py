@@ -60,7 +60,7 @@ def sides() -> tuple[Report, Report]:
 def test_the_page_tells_the_same_change_as_the_command_line_for_whatever_two_reports_say() -> None:
     assert NODE is not None
     old, new = sides()
-    index = {**index_of(matrix_of([old, new]), {}), **tables()}
+    index = {**index_of(matrix_of([old, new])), **tables()}
     names = "dom view data find matrix form changes".split()
     script = "\n".join((TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in names)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The text of a script: what stands in it and what can't, how it reads, and how a report's case is read again."""
+"""The text of a script: what stands in it and what can't, and how it reads."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import each
-from running import RULES, case_of
+from running import case_of
 from scripts import run_script
-from shipped import all_cases, rules
+from shipped import all_cases
 
 from conformance.language import versions, vocabulary
 from conformance.model.case import Case
-from conformance.model.report import case_record
 from conformance.render.script import carried, script
 from conformance.render.script.carried import MODULES, PIECES, REGISTRY, WORKER, name_of
 from conformance.render.script.script import SNIPPETS, script_of
@@ -46,8 +44,8 @@ def test_a_script_reads_as_plain_torch() -> None:
             a: {grad: null}
         - do: b.view(3)
           raises: {type: RuntimeError, match: [shape, "'[3]'"]}
-        - do: b.sum().backward()
-          torch: ">= 1.13, < 9"
+        - when: {torch: ">= 1.13, < 2.20",
+                 steps: [b.sum().backward()]}
         - expect:
             a: {grad: a.sigmoid() * (1 - b)}
             a.grad.sum(): {value: {torch: {"<2.0": 1, ">=2.0": b * (1 - b)}}}
@@ -69,7 +67,7 @@ b = a.sigmoid()
 expect(check(11, "b", b, is_leaf=False, version=0, grad_fn="SigmoidBackward0"), check(12, "a", a, grad=None))
 with must(raises=(14, "RuntimeError", "shape", "'[3]'")):
     b.view(3)
-if torch_is(">=1.13,<9"):
+if torch_is(">=1.13,<2.20"):
     b.sum().backward()
 expect(
     check(18, "a", a, grad=lambda: a.sigmoid() * (1 - b)),
@@ -344,49 +342,3 @@ def test_a_case_that_could_be_led_out_of_gets_no_script(text: str) -> None:
 
 def test_the_attributes_of_a_case_own_objects_are_no_way_out() -> None:
     assert "class Net" in body_of(PASSES["a module"])
-
-
-@pytest.mark.slow
-def test_a_case_of_a_report_is_read_again_as_it_was() -> None:
-    for case in all_cases():
-        read = script.case_of(case_record(case, rules()), rules())
-        assert read == replace(case, written_out=False)  # a report holds it as it is written out
-
-
-def record(**changes: Any) -> Any:
-    return msgspec.structs.replace(case_record(case_of("- a = ones(2)\n- expect: {a: 1}"), RULES), **changes)
-
-
-def test_lines_of_a_case_of_a_report_are_those_of_its_file() -> None:
-    case = script.case_of(record(line=5000), RULES)
-    assert case is not None
-    assert (case.line, case.steps[0]["line"]) == (5000, 5005)
-    assert script.case_of(record(line=10**9), RULES) is not None
-    assert script.case_of(record(line=1), RULES) is not None
-
-
-@each(
-    "changes",
-    [
-        {"yaml": ""},
-        {"yaml": "  - nothing"},
-        {"yaml": "  - id: c\n    steps: [open('x')]\n"},
-        {"yaml": record().yaml.replace("ones(2)", "open('x')")},
-        {"yaml": record().yaml.replace("ones(2)", "__import__('os')")},
-        {"yaml": record().yaml.replace("id: c", "id: d")},
-        {"yaml": record().yaml + record().yaml.replace("id: c", "id: d")},
-        {"yaml": record().yaml + "topic: another\n"},
-        {"yaml": record().yaml + "---\n"},
-        {"yaml": record().yaml + "...\nimport os\n"},
-        {"yaml": "\ud800"},
-        {"yaml": "\x00"},
-        {"yaml": "[" * 10_000},
-        {"id": "another"},
-    ],
-)
-def test_what_is_no_valid_case_is_no_case(changes: dict[str, Any]) -> None:
-    assert script.case_of(record(**changes), RULES) is None
-
-
-def test_a_case_whose_rule_nobody_knows_is_no_case() -> None:
-    assert script.case_of(record(), {}) is None

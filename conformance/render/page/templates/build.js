@@ -11,6 +11,7 @@ function buildSheet(model, view, build) {
     h("h1", { tabindex: "-1" }, `torch ${build.torch}`),
     h("p", { class: "meta" }, h("code", {}, build.id)),
     !build.is_finished && h("p", { class: "notice" }, h("strong", {}, "Incomplete: "), "the run did not finish."),
+    ...build.runs.map((line) => h("p", { class: "notice" }, line)),
     h("h2", {}, "Planned, run, not run"), countTable(model, view, build), ...reasons(build),
     h("h2", {}, "The build"), h("table", { class: "facts" }, h("tbody", {}, ...build.facts.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
     h("h2", {}, "Devices"), deviceTable(build.devices),

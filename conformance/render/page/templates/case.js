@@ -182,18 +182,6 @@ function knownIssues(groups) {
 }
 
 /**
- * Return at which lines of a case's text, counted from 0, its steps begin.
- * @param {string[]} lines
- */
-function stepLines(lines) {
-  const first = lines.findIndex((line) => /^\s*steps:\s*(#.*)?$/.test(line));
-  const entry = lines.findIndex((line, number) => number > first && line.trimStart().startsWith("- "));
-  if (first < 0 || entry < 0) return [];
-  const dash = lines[entry].slice(0, lines[entry].indexOf("- ") + 2);
-  return lines.flatMap((line, number) => (number >= entry && line.startsWith(dash) ? [number] : []));
-}
-
-/**
  * Return the steps with what each group of builds made of them; the first that diverged ends the run of a case.
  * @param {Model} model
  * @param {Case} item
@@ -202,7 +190,7 @@ function stepLines(lines) {
  */
 function stepTable(model, item, details, groups) {
   const lines = details.yaml.replace(/\n$/, "").split("\n");
-  const starts = stepLines(lines);
+  const starts = details.steps;
   if (starts.length === 0) return h("p", { class: "hint" }, "The steps can't be told apart; the text below has them.");
   const stepAt = (/** @type {number} */ line) => (line < lines.length ? starts.filter((start) => start <= line).length - 1 : -1);
   const ran = groups.filter((group) => statusNamed(group.status).is_run || group.outcome?.line);
@@ -276,7 +264,7 @@ function runSection(model, item, details) {
   const target = column ? `[${[column.device, dtype].filter(Boolean).join("-")}]` : "";
   const asked = `pytest ${quoted(`${item.file}::${item.id}${target}`)}`;
   const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
-  if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the case's text is not a valid case.")];
+  if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the suite that made this page does not have the case as it was run.")];
   const [parts, body] = details.script;
   const functions = parts.map((name) => model.index.snippets[name]).join("");
   return [...command, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),

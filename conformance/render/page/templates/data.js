@@ -2,7 +2,7 @@
 
 /** @typedef {{marks: string, notes: number[]}} Cells */
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
-/** @typedef {{id: string, torch: string, name: string, release: string, label: string[], facts: [string, string][], devices: string[][], config: string, is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
+/** @typedef {{id: string, torch: string, name: string, release: string, label: string[], facts: [string, string][], devices: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
@@ -17,7 +17,7 @@
 /** @typedef {{line: number, path: string, expected: string, observed: string}} Failure */
 /** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], traceback?: [number, string][], reason?: string, stderr?: string, issue?: {status: string, reason: string, link?: string}}} Outcome */
 /** @typedef {{size: [number, number], boxes: [string, string[], number, number, number, number][], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
-/** @typedef {{why: string, source: string[], yaml: string, left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][]}} Details */
+/** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][]}} Details */
 
 /**
  * Unpack a part: base64 of deflated JSON.

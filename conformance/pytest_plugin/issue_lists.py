@@ -1,0 +1,68 @@
+"""The lists of known issues that hold for the case files of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+from conformance.language.errors import CaseFileError
+from conformance.language.files import ISSUES_FILE, shipped_cases
+from conformance.pytest_plugin.case_set import CaseSet, unreadable
+from conformance.results.known_issues import KnownIssues, find_known_issues, load_known_issues
+
+
+class IssueLists:
+    """The lists beside the cases of a set; one that is `given` holds for all, and where `is_none` there is none."""
+
+    def __init__(self, case_set: CaseSet, given: Path | None, *, is_none: bool) -> None:
+        self.case_set = case_set
+        self.given = given
+        self.is_none = is_none
+        self.lists: dict[Path, KnownIssues | CaseFileError] = {}
+
+    def of(self, directory: Path) -> KnownIssues:
+        """Return the known issues that hold for the case files in `directory`; raise CaseFileError for a wrong list."""
+        if directory not in self.lists:
+            try:
+                self.lists[directory] = self.load(directory)
+            except CaseFileError as error:
+                self.lists[directory] = error
+        result = self.lists[directory]
+        if isinstance(result, CaseFileError):
+            raise result
+        return result
+
+    def load(self, directory: Path) -> KnownIssues:
+        path = self.given or (None if self.is_none else find_known_issues(directory))
+        if path is None:
+            return KnownIssues()
+        name = self.case_set.name_of(path)
+        try:
+            return load_known_issues(path, name, shipped_cases() / ISSUES_FILE)
+        except OSError as error:
+            raise CaseFileError([unreadable(name, error)]) from None
+
+    def without_case(self, places: Iterable[Path]) -> list[str]:
+        """Return a line for each known issue that is about no case, of those lists whose cases have all been read.
+
+        Such a list stands in one of `places`, which were searched for cases, or was asked for. Lists that it includes
+        are somebody else's, and may speak of cases that are not here.
+        """
+        places = tuple(places)
+        ids: dict[Path, set[str]] = {}
+        for path, cases in self.case_set.loaded().items():
+            own = self.given or find_known_issues(path.parent)
+            if own is not None and (own == self.given or any(map(own.resolve().is_relative_to, places))):
+                ids.setdefault(own, set()).update(case.id for case in cases)
+        return [
+            f"{entry.place}: there is no case {entry.case}"
+            for own, found in ids.items()
+            for entry in self.of(own.parent).entries
+            if entry.file == self.case_set.name_of(own) and not any(map(entry.names, found))
+        ]
+
+    def overdue(self, today: date) -> list[str]:
+        """Return a line for each known issue that somebody should have looked at again by `today`."""
+        lists = [issues for issues in self.lists.values() if isinstance(issues, KnownIssues)]
+        return list(dict.fromkeys(line for issues in lists for line in issues.overdue(today)))

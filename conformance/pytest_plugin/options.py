@@ -1,0 +1,70 @@
+"""The options that the suite adds to pytest, and the markers of its items."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.model.build import DTYPES, IN_TREE
+from conformance.model.shard import shard
+
+
+def positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise ValueError(text)
+    return value
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "autograd conformance")
+    group.addoption(
+        "--python", metavar="PATH",
+        help="the interpreter whose torch is tested; it needs torch and nothing else (default: this one)",
+    )  # fmt: skip
+    group.addoption(
+        "--device", metavar="NAME", action="append", default=[],
+        help="a device to run the cases on; repeatable (default: every one that this torch has of cpu, cuda, mps, xpu)",
+    )  # fmt: skip
+    group.addoption(
+        "--device-module", metavar="MODULE", action="append", default=[],
+        help="a module that the worker imports first, for devices that live outside PyTorch; repeatable",
+    )  # fmt: skip
+    group.addoption(
+        "--require-device", metavar="NAME", action="append", default=[],
+        help="fail the run if this device can't be used; repeatable",
+    )  # fmt: skip
+    group.addoption(
+        "--dtype", choices=DTYPES, action="append", default=[],
+        help="the default dtype of the cases; repeatable (default: float32)",
+    )  # fmt: skip
+    group.addoption("--level", choices=("documented", "observed"), help="run only cases whose rules are of this level")
+    group.addoption(
+        "--shard", metavar="I/N", type=shard,
+        help="run only the Ith of N parts of the cases; `python -m conformance merge` puts their reports together",
+    )  # fmt: skip
+    group.addoption(
+        "--known-issues", metavar="FILE",
+        help="the list of known issues that holds for all cases, or `none` (default: the nearest known-issues.yaml "
+        "in or above each case file's directory)",
+    )  # fmt: skip
+    group.addoption(
+        "--case-timeout", metavar="SECONDS", type=positive, default=60.0,
+        help="kill the worker when a case takes longer than this (default: 60)",
+    )  # fmt: skip
+    group.addoption(
+        "--isolation", choices=("process", "none"), default="process",
+        help="none runs the cases inside pytest's own process, for debuggers (default: process)",
+    )  # fmt: skip
+    group.addoption("--report", metavar="DIRECTORY", help="where reports go (default: reports, in pytest's root)")
+
+
+def add_markers(config: pytest.Config) -> None:
+    devices = [name.partition(":")[0] for name in (*IN_TREE, *config.option.device, *config.option.require_device)]
+    for name in dict.fromkeys(devices):
+        config.addinivalue_line("markers", f"{name}: the case runs on this device")
+    for name in DTYPES:
+        config.addinivalue_line("markers", f"{name}: the case runs with this default dtype")
+    config.addinivalue_line("markers", "documented: PyTorch's documentation promises what the case checks")
+    config.addinivalue_line("markers", "observed: the case checks something stable that is not promised")
+    config.addinivalue_line("markers", "topic(name): the topic of the case's file")
+    config.addinivalue_line("markers", "rule(id): a rule that the case checks")

@@ -1,0 +1,50 @@
+"""Targets and builds: how they are named, and what a build says of its devices."""
+
+from __future__ import annotations
+
+import pytest
+from loops import each
+from samples import build, device
+
+from conformance.model.build import DTYPES, OF_HOST, Target, target_of
+
+
+def test_a_target_is_read_as_it_is_written() -> None:
+    for dtype in DTYPES:
+        for name in ("cpu", "cuda:1", "out-of-tree"):
+            target = Target(device=name, dtype=dtype)
+            assert target_of(str(target)) == target
+
+
+@each("text", ["", "cpu", "-float32", "cpu-", "cpu-int8", "float32"])
+def test_what_names_no_target_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a device and a dtype such as cpu-float32, got"):
+        target_of(text)
+
+
+def test_a_build_knows_which_devices_are_there() -> None:
+    made = build(
+        devices=(device("cpu"), device("cuda", absent="it is broken"), device("npu"), device("cdua", unknown=True))
+    )
+    assert (made.present, made.present_in_tree) == (["cpu", "npu", "cdua"], ["cpu"])
+    assert (made.why_absent("cuda"), made.why_absent("cpu")) == ("it is broken", "")
+    assert made.why_absent("xpu") == "no device xpu"
+    assert [name for name in ("cpu", "cuda", "cdua", "xpu") if made.is_unknown(name)] == ["cdua"]
+
+
+def test_two_builds_of_one_version_have_two_names_for_files() -> None:
+    one, other = build(git="0" * 40), build(git="1" * 40)
+    assert one.slug != other.slug
+    assert one.slug.startswith(f"torch-{one.torch}-00000000-py3.")
+    assert "/" not in build(system="a/b").slug
+
+
+def test_the_head_of_a_run_names_present_and_absent_devices() -> None:
+    torch, devices = build(debug=True, devices=(device("cpu", name="x86"), device("mps", absent="no"))).header()
+    assert ", debug)" in torch
+    assert devices == "devices: cpu (x86); absent: mps"
+
+
+def test_what_the_host_decides_of_a_config_is_known() -> None:
+    assert OF_HOST.match("  - CPU capability usage: AVX2")
+    assert not OF_HOST.match("  - GCC 13.3")

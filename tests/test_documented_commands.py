@@ -1,0 +1,209 @@
+"""Every command line that the documentation shows is executed, where there is what it told the reader to install."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from places import ROOT
+
+from conformance.language.files import case_files, load_cases, shipped_cases
+
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+PROGRAMS = "git|nox|npm|pip|pytest|python|ruff"
+FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+# Those that can't be executed as they stand: why, and the command that is executed instead, or where else it is tested.
+STAND_INS = {
+    "pytest --known-issues none --python …": ("… is any", "pytest --known-issues none --python ../venv-2.6/bin/python"),
+    "python -m conformance COMMAND --help": ("COMMAND is any", "python -m conformance diff --help"),
+    'python -m conformance run … -k "leaf or retained or backward-twice"': (
+        "… is any",
+        'python -m conformance run -k "leaf or retained or backward-twice"',
+    ),
+}
+ELSEWHERE = {
+    "git clone … && cd autograd-conformance && python -m venv .venv && . .venv/bin/activate": "is what `reader` does",
+    "git diff --stat": "is of git alone",
+    "nox": "installs every release",
+    "nox -s publish": "is for maintainers, on reports of every release; tests/test_noxfile.py runs it on others",
+    "nox -t 2.6.0": "installs a release; tests/test_noxfile.py runs the session on one that doesn't exist",
+    "nox -t 2.6.0 -s torch": "installs a release; tests/test_noxfile.py runs the session on one that doesn't exist",
+    "npm exec --package=typescript@5.9.3 -- tsc -p .": "brings a compiler; .ci/run runs it",
+    "npm exec --yes --package=typescript@5.9.3 -- tsc -p .": "brings a compiler; .ci/run runs it",
+    'pip install -e ".[dev]" && pytest tests -n auto': "is what this test is part of; .ci/run runs it",
+    "pip install .": "is what `reader` does, from what is there",
+    'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
+    "pytest tests -n auto": "is what this test is part of",
+    "pytest -p conformance.pytest_plugin.plugin --dist=load --rsyncdir=. --device cuda "
+    "--tx ssh=gpu1//python=/venv/bin/python "
+    "--tx ssh=gpu2//python=/venv/bin/python": "needs hosts; tests/pytest_plugin/test_gateways.py has two",
+    "python script.py npu": "is of a script from the page; tests/render/script runs those of all cases",
+    "ruff check . && ruff format . && mypy": "is of the suite's own tests; .ci/run runs it",
+}
+# Those that end otherwise than with 0, and what they say then.
+TOLD = {
+    "pytest --device cuda --require-device cuda": (1, "required device cuda"),
+    "pytest --known-issues none --python …": (1, " failed"),
+    "python -m conformance bisect CASE --good 2.3.1 --bad 2.6.0": (2, "there is no case 'CASE'"),
+    "python -m conformance run --python ~/venv-npu/bin/python --device npu --device-module torch_npu "
+    "--require-device npu": (1, "required device npu"),
+}
+WHOLE = "pip install torch==2.13.0 -e . && pytest"
+TOPICS = ("detach", "hooks")  # what there is of the cases for all other commands
+NPU = """\
+import sys, types, torch
+torch.utils.rename_privateuse1_backend("npu")
+module = types.ModuleType("npu")
+module.is_available = lambda: False
+torch._register_device_module("npu", module)
+"""
+
+
+def commands_of(text: str) -> Iterator[str]:
+    """Yield the command lines of a document: lines of blocks, and what stands in backquotes."""
+    for block in FENCED.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            if re.match(rf"({PROGRAMS})\b", line):
+                yield " ".join(line.partition(" #")[0].split())
+    for quoted in re.findall(rf"`((?:{PROGRAMS}) [^`]*)`", FENCED.sub("", text)):
+        yield " ".join(quoted.split())
+
+
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS}
+COMMANDS = list(dict.fromkeys(command for text in TEXTS.values() for command in commands_of(text)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Somebody who has a checkout, and an environment with what `pip install torch -e .` brings."""
+
+    checkout: Path
+
+    def does(self, command: str) -> subprocess.CompletedProcess[str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "COV"))}
+        path = f"{self.checkout / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        places = {"HOME": str(self.checkout.parent), "GITHUB_STEP_SUMMARY": str(self.checkout.parent / "job.md")}
+        return subprocess.run(
+            ["sh", "-c", command], cwd=self.checkout, env={**own, **places, "PATH": path}, check=False, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+        )  # fmt: skip
+
+
+def needed(names: list[str]) -> dict[str, Distribution]:
+    """Return the distributions of this environment that pip would install for these, without any extra."""
+    found: dict[str, Distribution] = {}
+    while names:
+        requirement = Requirement(names.pop())
+        if requirement.name not in found and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            found[requirement.name] = distribution(requirement.name)
+            names += found[requirement.name].requires or []
+    return found
+
+
+def install(checkout: Path) -> None:
+    """Make the environment; what is installed here is linked, and not installed anew."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", checkout / ".venv"], check=True)
+    (site,) = (checkout / ".venv").glob("lib/python*/site-packages")
+    build = "import sys, hatchling.build; print(hatchling.build.build_editable(sys.argv[1]))"
+    built = subprocess.run(
+        [sys.executable, "-c", build, str(checkout.parent)], cwd=checkout, check=True, capture_output=True, text=True
+    )
+    zipfile.ZipFile(checkout.parent / built.stdout.split()[-1]).extractall(site)
+    (own,) = site.glob("*.dist-info")
+    for found in needed([*(Distribution.at(own).requires or []), "torch"]).values():
+        for top in {file.parts[0] for file in found.files or () if file.parts[0] not in ("..", "__pycache__")}:
+            if not (site / top).exists():
+                (site / top).symlink_to(Path(str(found.locate_file(top))))
+    for name in ("pytest", "conformance"):
+        script = checkout / ".venv" / "bin" / name
+        script.write_text(f'#!/bin/sh\nexec "{script.parent}/python" -m {name} "$@"\n')
+        script.chmod(0o755)
+
+
+def checkout_in(place: Path) -> Reader:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.splitlines()):
+        if (ROOT / name).is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, place / name)
+    install(place)
+    return Reader(checkout=place)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """Return a reader with few cases, and with the files that the commands are about."""
+    home = tmp_path_factory.mktemp("home")
+    made = checkout_in(home / "checkout")
+    cases = made.checkout / "cases"
+    kept = {path for path in cases.iterdir() if path.stem in (*TOPICS, "rules")}
+    ids = {case.id for case in load_cases(path for path in kept if path.stem in TOPICS)}
+    issues = yaml.safe_load((cases / "known-issues.yaml").read_text(encoding="utf-8"))
+    issues["issues"] = [entry for entry in issues["issues"] if entry["case"] in ids]
+    for path in set(cases.iterdir()) - kept:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (cases / "known-issues.yaml").write_text(yaml.safe_dump(issues), encoding="utf-8")
+    first = FENCED.findall(TEXTS["CONTRIBUTING.md"])[1]
+    assert "topic: Mine" in first
+    (cases / "mine.yaml").write_text(first, encoding="utf-8")
+    (made.checkout / "mine.yaml").write_text("include: [shipped]\nissues: []\n", encoding="utf-8")
+    python = made.checkout / ".venv" / "bin" / "python"
+    for name in ("venv-2.6", "venv-1.13", "venv-npu"):
+        (home / name / "bin").mkdir(parents=True)
+        (home / name / "bin" / "python").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
+        (home / name / "bin" / "python").chmod(0o755)
+    next(python.parent.parent.glob("lib/python*/site-packages")).joinpath("torch_npu.py").write_text(NPU)
+    for number, place in enumerate(("one", "two"), 1):
+        done = made.does(f"pytest -q --shard {number}/2 --report {place}")
+        assert done.returncode == 0, done.stdout
+        shutil.copy(next((made.checkout / place).glob("*.json")), made.checkout / f"shard-{place}.json")
+    merged = made.does("python -m conformance merge -o report.json one/ two/")
+    assert merged.returncode == 0, merged.stdout
+    names = ("one", "another", "old", "new", "last-good/cpu", "tonight/cpu", "reports/torch-2.13.0", "reports/matrix/a")
+    for name in names:
+        (made.checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made.checkout / "report.json", made.checkout / f"{name}.json")
+    return made
+
+
+@pytest.mark.slow
+def test_the_first_command_tests_the_torch_that_is_there(tmp_path: Path) -> None:
+    done = checkout_in(tmp_path / "checkout").does(WHOLE.partition(" && ")[2])
+    assert done.returncode == 0, done.stdout
+    assert "page: reports/index.html" in done.stdout
+    assert re.search(r" 1?\d{3} passed", done.stdout)
+
+
+def test_nothing_is_listed_that_no_document_shows() -> None:
+    assert {*STAND_INS, *ELSEWHERE, *TOLD, WHOLE} <= set(COMMANDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in (*ELSEWHERE, WHOLE)])
+def test_a_documented_command_does_what_it_is_there_for(reader: Reader, command: str) -> None:
+    status, words = TOLD.get(command, (0, ""))
+    done = reader.does(STAND_INS[command][1] if command in STAND_INS else command)
+    assert done.returncode == status, done.stdout
+    assert words in done.stdout
+
+
+def test_each_word_by_which_a_documented_command_selects_selects_something() -> None:
+    selections = [found for text in TEXTS.values() for found in re.findall(r'-k (?:"([^"]+)"|([\w-]+))', text)]
+    words = [word for quoted, plain in selections for word in (quoted or plain).split(" or ")]
+    ids = re.findall(
+        r"^  - id: (\S+)", "".join(path.read_text() for path in case_files([shipped_cases()])), re.MULTILINE
+    )
+    assert words
+    assert [word for word in words if not any(word in name for name in ids)] == []

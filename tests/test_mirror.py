@@ -1,0 +1,51 @@
+"""Holds that tests mirror the package: the tests of a module stand in its room's folder, in a file of its name."""
+
+from __future__ import annotations
+
+from loops import each
+from places import ROOT
+
+PACKAGE, TESTS = ROOT / "conformance", ROOT / "tests"
+MODULES = sorted(path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py"))
+
+# The tests of these stand elsewhere, by what the module is.
+ELSEWHERE = {
+    # Records without behaviour of their own, which are read, written and refused as parts of a report or a case.
+    "model/case": "language/test_reader.py",
+    "model/graph": "results/test_store.py",
+    "model/report": "results/test_store.py",
+    "model/rule": "language/test_rules.py",
+    # Parts of one reading, of which only the whole is promised: a text comes to a case, or to a message.
+    "language/spellings": "language/test_expansion.py",
+    "language/steps": "language/test_reader.py",
+    "render/script/names": "render/script/test_script.py",
+    "render/script/steps": "render/script/test_script.py",
+    # Seen in a run alone: what a worker does between reading a request and answering it, and what pytest calls.
+    "worker/build": "execution/test_workers.py",
+    "worker/engine": "worker/test_isolation.py",
+    "worker/main": "execution/test_workers.py",
+    "worker/runner": "worker/test_checks.py",
+    "execution/scheduler": "execution/test_workers.py",
+    "pytest_plugin/arguments": "cli/test_main.py",
+    "pytest_plugin/items": "pytest_plugin/test_plugin.py",
+    "pytest_plugin/protocol": "pytest_plugin/test_plugin.py",
+    "pytest_plugin/recorder": "pytest_plugin/test_plugin.py",
+    "pytest_plugin/session": "pytest_plugin/test_plugin.py",
+    "render/failure": "pytest_plugin/test_plugin.py",
+    "cli/grammar": "cli/test_main.py",
+    # Both are about environments with a release of torch, one as it is made and one as it is searched.
+    "releases/environment": "releases/test_catalogue.py",
+    "releases/trial": "releases/test_bisect.py",
+}
+
+
+@each("module", [module for module in MODULES if not module.rpartition("/")[2].startswith("__")])
+def test_a_module_has_its_tests(module: str) -> None:
+    room, _, name = module.rpartition("/")
+    own = f"{room}/test_{name}.py"
+    assert (TESTS / ELSEWHERE.get(module, own)).is_file(), f"write tests/{own}, or say where its tests are"
+    assert module not in ELSEWHERE or not (TESTS / own).exists(), f"{module} has tests of its own: strike it here"
+
+
+def test_the_list_of_those_elsewhere_names_modules_that_there_are() -> None:
+    assert ELSEWHERE.keys() - set(MODULES) == set()
