@@ -15,11 +15,11 @@ from sessions import Session
 
 from conformance.language.files import shipped_cases
 
+pytestmark = pytest.mark.slow
+
 RED = ("fail", "error", "crash", "timeout")
 PLANT = """\
 import sys
-
-pytestmark = pytest.mark.slow
 
 if "conformance.worker" in " ".join(sys.orig_argv):
     import torch

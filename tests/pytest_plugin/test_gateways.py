@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from sessions import Session
 
+pytestmark = pytest.mark.slow
+
 GOOD = "- a = tensor([2.0], requires_grad=True)\n- (a * 3).backward()\n- expect: {a: {grad: [3.0]}}\n"
 OTHER = """\
 import sys
-
-pytestmark = pytest.mark.slow
 if "conformance.worker" in " ".join(sys.orig_argv):
     import torch.version
     torch.version.git_version = "0123456789abcdef"

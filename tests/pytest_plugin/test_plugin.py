@@ -81,6 +81,7 @@ def test_a_failure_says_what_where_expected_and_observed(session: Session) -> No
     assert "FAILED first.yaml::second[cpu-float32] - fail: a.grad: expected" in session.run("--color=no", "-rf").output
 
 
+@pytest.mark.slow
 def test_the_command_that_a_failure_gives_runs_just_that_item(session: Session) -> None:
     session.cases(first=GOOD, second=WRONG_GRAD)
     result = session.run("first.yaml::second[cpu-float32]")
@@ -101,6 +102,7 @@ def test_selecting_by_word_marker_level_and_rule(session: Session) -> None:
     assert session.run("-m", "cpu and float32").statuses == {"first": "pass", "other": "pass", "seen": "pass"}
 
 
+@pytest.mark.slow
 def test_deselected_items_are_in_the_report_with_the_reason(session: Session) -> None:
     session.cases(first=GOOD, other=GOOD)
     result = session.run("-k", "other")
@@ -167,6 +169,7 @@ def test_isolation_changes_no_verdict(session: Session) -> None:
         assert inside.outcomes[case].get("failures") == outcome.get("failures")
 
 
+@pytest.mark.slow
 def test_several_dtypes_make_several_items(session: Session) -> None:
     session.cases(first=GOOD)
     result = session.run("--dtype", "float64", "--dtype", "float32", "-v")
@@ -335,6 +338,7 @@ def test_an_id_that_stands_in_two_files_is_a_problem_of_the_second(session: Sess
     assert "second.yaml:3:1: id: 'first' stands twice (first in first.yaml:3)" in result.output
 
 
+@pytest.mark.slow
 def test_other_yaml_files_are_not_taken_for_cases(session: Session) -> None:
     session.cases(first=GOOD)
     elsewhere = session.directory.parent / f"{session.directory.name}-elsewhere"
@@ -352,6 +356,7 @@ def test_an_interpreter_without_torch_is_a_clear_error(session: Session) -> None
     assert "ImportError: this torch is broken" in result.output
 
 
+@pytest.mark.slow
 def test_an_interpreter_that_is_none_is_a_clear_error(session: Session) -> None:
     session.cases(first=GOOD)
     result = session.run("--python", "nowhere/python")
@@ -359,6 +364,7 @@ def test_an_interpreter_that_is_none_is_a_clear_error(session: Session) -> None:
     assert "can't start nowhere/python" in result.output
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_a_readable_report_without_a_footer(session: Session) -> None:
     slow = "- |\n  for number in range(20000):\n      a = tensor(1.0)\n- expect: {a: 1}\n"
     session.cases(**{f"case_{number}": GOOD if number < 20 else slow for number in range(400)})
@@ -426,6 +432,7 @@ def test_what_is_kept_of_a_file_is_forgotten_when_it_changes(session: Session) -
     assert session.run().statuses == {"first": "fail"}
 
 
+@pytest.mark.slow
 def test_the_report_goes_where_it_is_told(session: Session) -> None:
     session.cases(first=GOOD)
     result = session.run("--report", "elsewhere")
@@ -481,6 +488,7 @@ def test_a_run_writes_a_page_with_the_published_reports_beside_it(session: Sessi
     assert marks == {"1.13.1": f"{MARKS['pass']} ", "2.0.1": f"{MARKS['pass']} ", own: MARKS["pass"] + MARKS["fail"]}
 
 
+@pytest.mark.slow
 def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(session: Session) -> None:
     session.cases(first=GOOD)
     publish(session, "1.13.1")
@@ -495,6 +503,7 @@ def test_an_unreadable_published_report_is_named_on_the_page_and_does_no_harm(se
     assert "is it cut off?" in notice
 
 
+@pytest.mark.slow
 def test_a_page_that_can_not_be_written_leaves_the_run_and_its_report_alone(session: Session) -> None:
     session.cases(first=GOOD)
     (session.directory / "reports" / "index.html").mkdir(parents=True)
@@ -509,6 +518,7 @@ def test_a_page_that_can_not_be_written_leaves_the_run_and_its_report_alone(sess
     assert [path for path in (session.directory / "reports").iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 def test_a_session_that_runs_nothing_leaves_the_page_alone(session: Session) -> None:
     session.cases(first=GOOD)
     session.run()

@@ -93,6 +93,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return status, printed.out, printed.err
 
 
+@pytest.mark.slow
 def test_the_first_bad_release_is_told_with_the_script(
     environments: Sequence[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
