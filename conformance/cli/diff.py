@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conformance.cli.input import load, worded
+from conformance.cli.input import add_renames, load, renames_of, worded
 from conformance.cli.output import CommandError, json_text, put
+from conformance.language.renames import Renames
 from conformance.render import diff as words
 from conformance.results.diff import GATES, MEANINGS, Difference, Differences, compare, record_of, why_incomparable
+from conformance.results.renamed import earlier_ids, joined
 
 KINDS = "\n".join(
     f"{'*' if kind in GATES else ' '} {kind.replace('-', ' '):16} {text}" for kind, text in MEANINGS.items()
@@ -27,6 +29,7 @@ that isn't tested any more: that gates, too.
 
 An edited case gates too where it turned red: the edit may be the reason, or torch. A red case that was not run before
 counts as regressed: while a device is missing, the gate keeps what it holds to.
+A case that has another id now, or was split, is compared with what it was, where that passed; else it counts as edited.
 An unfinished new report has no outcome for some of what it planned: that is newly not run.
 
 exit statuses: 0 nothing got worse; 1 something did (kinds marked with *); 2 the reports can't be read or compared
@@ -36,34 +39,38 @@ exit statuses: 0 nothing got worse; 1 something did (kinds marked with *); 2 the
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", type=Path, help="the report to compare with, or a directory of them")
     parser.add_argument("new", metavar="NEW", type=Path, help="the report that may be worse, or a directory of them")
+    add_renames(parser)
     parser.add_argument("--format", choices=("text", "markdown", "json"), default="text", help="(default: text)")
 
 
 def run(options: argparse.Namespace) -> int:
     encoding = None if options.format == "text" else "utf-8"
+    renames = renames_of(options.renames)
     if options.old.is_dir() and options.new.is_dir():
-        several = differences(options.old, options.new)
+        several = differences(options.old, options.new, renames)
         told = {"text": words.texts_of, "markdown": words.markdowns_of}.get(options.format)
         put(told(several) if told else json_text(words.records_of(several)), encoding)
         return 1 if several.worse else 0
-    one = difference(options.old, options.new)
+    one = difference(options.old, options.new, renames)
     said = {"text": words.text_of, "markdown": words.markdown_of}.get(options.format)
     put(said(one) if said else json_text(record_of(one)), encoding)
     return 1 if one.gates else 0
 
 
-def difference(old: Path, new: Path) -> Difference:
-    reports = worded([load(old), load(new)])
-    why = why_incomparable(*reports)
+def difference(old: Path, new: Path, renames: Renames) -> Difference:
+    reports = [load(old), load(new)]
+    earlier = earlier_ids(reports[0], renames)
+    before, after = worded(joined(reports, renames))
+    why = why_incomparable(before, after)
     if why:
         raise CommandError(f"{old} and {new} can't be compared: {why}", "are these the right files?")
-    return compare(*reports)
+    return compare(before, after, earlier)
 
 
-def differences(old: Path, new: Path) -> Differences:
+def differences(old: Path, new: Path, renames: Renames) -> Differences:
     """Return the differences between the files of two directories that are named alike."""
     before, after = ({path.name: path for path in sorted(place.glob("*.json"))} for place in (old, new))
     if not after:
         raise CommandError(f"{new}: there is no *.json in this directory", "name a report, or where reports are")
-    found = {name: difference(before[name], path) if name in before else None for name, path in after.items()}
+    found = {name: difference(before[name], path, renames) if name in before else None for name, path in after.items()}
     return Differences(found=found, gone=tuple(name for name in before if name not in after))

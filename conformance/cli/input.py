@@ -7,12 +7,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conformance.cli.output import CommandError
+from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.renames import FILE as RENAMES_FILE
+from conformance.language.renames import Renames, load_renames
 from conformance.language.rules import FILE, load_rules
 from conformance.model.case import Case
 from conformance.model.report import Report, case_record
 from conformance.model.rule import Rule
 from conformance.results.compact import filled, has_bare
+from conformance.results.renamed import joined
 from conformance.results.store import ReportError, load_report
 
 Named = tuple[str, Report]  # a report and the file that it is from
@@ -24,7 +28,29 @@ def add_reports(parser: argparse.ArgumentParser, name: str) -> None:
     )
 
 
-def read(paths: Iterable[Path], skipped: list[str] | None = None) -> list[Named]:
+def add_renames(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--renames",
+        metavar="FILE",
+        type=Path,
+        help="the renames.yaml of cases of your own (default: the suite's alone)",
+    )
+
+
+def renames_of(own: Path | None) -> Renames:
+    """Return the renames that come with the suite, and those of a list of one's own."""
+    renames: Renames = {}
+    for path in (shipped_cases() / RENAMES_FILE, *([own] if own is not None else [])):
+        try:
+            renames |= load_renames(path, str(path))
+        except CaseFileError as error:
+            raise CommandError(str(error.problems[0]), "expected renames, as in the suite's renames.yaml") from None
+        except OSError as error:
+            raise CommandError(f"{path}: can't be read: {error.strerror}", "expected a renames.yaml") from None
+    return renames
+
+
+def read(paths: Iterable[Path], skipped: list[str] | None = None, renames: Renames | None = None) -> list[Named]:
     """Return the reports at `paths`; what can't be read is an error, or told to `skipped` where that is given."""
     found: list[Named] = []
     for path in paths:
@@ -38,7 +64,9 @@ def read(paths: Iterable[Path], skipped: list[str] | None = None) -> list[Named]
                 if skipped is None:
                     raise
                 skipped.append(str(error))
-    return list(zip((name for name, _ in found), worded([report for _, report in found]), strict=True))
+    return list(
+        zip((name for name, _ in found), worded(joined([report for _, report in found], renames or {})), strict=True)
+    )
 
 
 def worded(reports: list[Report]) -> list[Report]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conformance.cli.input import add_reports, read, shipped
+from conformance.cli.input import add_renames, add_reports, read, renames_of, shipped
 from conformance.cli.output import CommandError, put, save
 from conformance.model.report import without_machine
 from conformance.render.page.page import page_of
@@ -32,12 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--without-machines", action="store_true", help="leave out paths, arguments and processors, for others to see"
     )
+    add_renames(parser)
     add_reports(parser, "REPORT")
 
 
 def run(options: argparse.Namespace) -> int:
     skipped: list[str] = []
-    found = [report for _, report in read(options.reports, skipped if options.skip_unreadable else None)]
+    renames = renames_of(options.renames)
+    found = [report for _, report in read(options.reports, skipped if options.skip_unreadable else None, renames)]
     if not found:
         raise CommandError("none of the reports can be read", "; ".join(skipped))
     if options.without_machines:

@@ -25,6 +25,12 @@ def shipped_cases() -> Path:
     return next(path for path in SHIPPED if (path / RULES_FILE).is_file())
 
 
+def nearest(directory: Path, name: str) -> Path | None:
+    """Return the file of that name that holds for the case files in `directory`: the nearest one on the way up."""
+    places = (place / name for place in (directory, *directory.parents))
+    return next(filter(Path.is_file, places), None)
+
+
 def is_case_file(path: Path) -> bool:
     return path.suffix in SUFFIXES and path.name not in NOT_CASES
 

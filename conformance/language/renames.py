@@ -14,11 +14,11 @@ FILE = "renames.yaml"
 Renames = dict[str, tuple[str, ...]]
 
 
-def load_renames(path: Path, name: str, ids: Collection[str]) -> Renames:
-    """Return the ids of today by the earlier one; `ids` are those of the cases that there are."""
+def load_renames(path: Path, name: str, ids: Collection[str] | None = None) -> Renames:
+    """Return the ids of today by the earlier one; `ids` are those of the cases that there are, if they are known."""
     root = read_document(read_text(path.read_bytes(), name), name)
     problems = problems_of(root, load_schema("renames.schema.json"), name)
-    if not problems:
+    if not problems and ids is not None:
         listed = root.value["renames"]
         for earlier, now in listed.value.items():
             line, column = listed.keys[earlier]
@@ -38,8 +38,3 @@ def load_renames(path: Path, name: str, ids: Collection[str]) -> Renames:
     if problems:
         raise CaseFileError(problems)
     return {earlier: tuple(node.value for node in now.value) for earlier, now in root.value["renames"].value.items()}
-
-
-def ids_now(case: str, renames: Renames) -> tuple[str, ...]:
-    """Return the cases that say now what the case of an earlier report said: itself, where nothing else is known."""
-    return renames.get(case, (case,))

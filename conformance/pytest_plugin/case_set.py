@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from conformance.language.errors import CaseFileError, Problem
-from conformance.language.files import shipped_cases
+from conformance.language.files import nearest, shipped_cases
 from conformance.language.reader import parse_cases
+from conformance.language.renames import FILE as RENAMES_FILE
+from conformance.language.renames import Renames, load_renames
 from conformance.language.rules import FILE as RULES_FILE
 from conformance.language.rules import find_rules, load_rules
 from conformance.language.yaml import read_text
@@ -26,6 +29,7 @@ class CaseSet:
         self.read: dict[Path, list[Case] | CaseFileError] = {}
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
+        self.renames_read: dict[Path, Renames] = {}
         self.ids: dict[str, Case] = {}
         self.scripts: dict[str, Script | None] = {}
 
@@ -56,6 +60,27 @@ class CaseSet:
     def all_rules(self) -> dict[str, Rule]:
         """Return every rule that has been read."""
         return {name: rule for rules in self.rules_read.values() for name, rule in rules.items()}
+
+    def renames_for(self, directory: Path) -> Renames:
+        """Return the renames that come with the suite, and those of the list beside the cases in `directory`."""
+        shipped = self.read_renames(shipped_cases() / RENAMES_FILE)
+        own = nearest(directory, RENAMES_FILE)
+        return shipped if own is None else {**shipped, **self.read_renames(own)}
+
+    def read_renames(self, path: Path) -> Renames:
+        if path not in self.renames_read:
+            try:
+                self.renames_read[path] = load_renames(path, self.name_of(path))
+            except OSError as error:
+                raise CaseFileError([unreadable(self.name_of(path), error)]) from None
+        return self.renames_read[path]
+
+    def all_renames(self) -> Renames:
+        """Return the renames of all cases that have been read; a list that is wrong is said where they are run."""
+        for directory in dict.fromkeys(path.parent for path in self.read):
+            with suppress(CaseFileError):
+                self.renames_for(directory)
+        return {earlier: now for renames in self.renames_read.values() for earlier, now in renames.items()}
 
     def level_of(self, case: Case, path: Path) -> str:
         return level_of(self.rules_of(path), case.rules)

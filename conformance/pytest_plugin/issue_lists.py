@@ -38,8 +38,9 @@ class IssueLists:
         if path is None:
             return KnownIssues()
         name = self.case_set.name_of(path)
+        renames = self.case_set.renames_for(directory)
         try:
-            return load_known_issues(path, name, shipped_cases() / ISSUES_FILE)
+            return load_known_issues(path, name, shipped_cases() / ISSUES_FILE, renames)
         except OSError as error:
             raise CaseFileError([unreadable(name, error)]) from None
 
@@ -62,7 +63,7 @@ class IssueLists:
             if entry.file == self.case_set.name_of(own) and not any(map(entry.names, found))
         ]
 
-    def overdue(self, today: date) -> list[str]:
-        """Return a line for each known issue that somebody should have looked at again by `today`."""
+    def waiting(self, today: date) -> list[str]:
+        """Return a line for each known issue that somebody should look at: its case was renamed, or it is due."""
         lists = [issues for issues in self.lists.values() if isinstance(issues, KnownIssues)]
-        return list(dict.fromkeys(line for issues in lists for line in issues.overdue(today)))
+        return list(dict.fromkeys(line for issues in lists for line in (*issues.renamed(), *issues.overdue(today))))

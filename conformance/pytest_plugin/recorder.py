@@ -34,6 +34,7 @@ from conformance.results.checkout import suite_commit
 from conformance.results.compact import filled
 from conformance.results.journal import Journal
 from conformance.results.merge import PLACES, without
+from conformance.results.renamed import joined
 from conformance.results.store import ReportError, load_report, write_whole
 
 
@@ -71,7 +72,7 @@ class Recorder:
             plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
             outcomes=(),
         )
-        journal = Journal(self.directory, report)
+        journal = Journal(self.directory, report, self.conformance.case_set.all_renames())
         try:
             journal.begin()
         except OSError as error:
@@ -143,7 +144,8 @@ class Recorder:
                 if path_of_cases not in read_before:
                     del known.read[path_of_cases]  # nobody has asked for it
         read = [(known.ids[case], script) for case, script in known.scripts.items()]
-        write_whole(path, page_of([*filled([*published, report])[:-1], report], skipped, read, own=report))
+        *published, own = joined([*published, report], known.all_renames())
+        write_whole(path, page_of([*filled([*published, own])[:-1], own], skipped, read, own=own))
         self.written.append(path)
 
     def table(self) -> list[str]:

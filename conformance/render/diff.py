@@ -90,8 +90,9 @@ def entry_of(difference: Difference, change: Change) -> dict[str, Any]:
     rules = difference.rules_of(change) if change.kind in QUOTED else []
     cites = "" if change.kind in QUOTED else ", ".join(change.case.rules)
     latest = change.new or change.old
+    earlier = difference.earlier.get(change.case.id)
     return {
-        "case": change.case.id,
+        "case": change.case.id + (f" (was {earlier})" if earlier else ""),
         "target": change.target,
         "statuses": " → ".join(outcome.status if outcome else "absent" for outcome in (change.old, change.new)),
         "place": f"{change.case.file}:{latest.line if latest and latest.line else change.case.line}",

@@ -147,7 +147,7 @@ def fill(report: Report, known: dict[str, CaseRecord], texts: dict[str, CaseReco
             said = texts.get(record.digest)
             if said is None and record.id in known:
                 said = msgspec.structs.replace(known[record.id], digest=record.digest, yaml="")
-            records.append(record if said is None else msgspec.structs.replace(said, file=record.file))
+            records.append(record if said is None else msgspec.structs.replace(said, id=record.id, file=record.file))
         else:
             records.append(record)
     cited = sorted({rule for record in records for rule in record.rules})

@@ -3,11 +3,17 @@
 A pair is a case and a target. A table decides the kind of its change; the page has the same table, as data. What a pair
 is now counts more than what has been done to the case: where it ran before and isn't run any more, or turned red, an
 edit is no excuse. The rest of what an edited case does differently says nothing about torch.
+
+A case that has another id now, or that has been split into several, is joined to what it was. It counts as edited, but
+for one thing: a pass of the earlier case says that each of its parts held, and what a part does now is compared with
+that. Of any other outcome nobody knows which part it was of; and a part that this torch lacks is no loss, since the
+earlier case left it out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -114,6 +120,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     new: Report
     changes: tuple[Change, ...]
     unchanged: int
+    earlier: dict[str, str] = {}  # ids in the old report as it was written, by those of today
 
     @property
     def gates(self) -> bool:
@@ -158,8 +165,9 @@ def why_incomparable(old: Report, new: Report) -> str:
     return "they have no case in common" if any(ids) and not ids[0] & ids[1] else ""
 
 
-def compare(old: Report, new: Report) -> Difference:
-    """Return what changed from `old` to `new`."""
+def compare(old: Report, new: Report, earlier: Mapping[str, str] | None = None) -> Difference:
+    """Return what changed from `old` to `new`; `earlier` are the ids that cases had when `old` was written."""
+    earlier = earlier or {}
     cases = {case.id: case for report in (old, new) for case in report.cases}
     digests = [{case.id: case.digest for case in report.cases} for report in (old, new)]
     edited = {case for case, digest in digests[0].items() if digests[1].get(case, digest) != digest}
@@ -170,13 +178,15 @@ def compare(old: Report, new: Report) -> Difference:
         case, target = pair
         was, now = before.get(pair), after.get(pair)
         stand = [standing(each, case in known) for each, known in ((was, digests[0]), (now, digests[1]))]
-        kind = DECISIONS[stand[0]][stand[1]][degree(was, now, case in edited)]
+        is_joined = case in earlier and stand[0] == "held" and stand[1] != "lacking"
+        kind = DECISIONS[stand[0]][stand[1]][degree(was, now, case in edited and not is_joined)]
         if kind is None:
             unchanged += 1
         else:
             changes[kind].append(Change(kind=kind, case=cases[case], target=target, old=was, new=now))
     listed = tuple(change for kind in KINDS for change in changes[kind])
-    return Difference(old=old, new=new, changes=listed, unchanged=unchanged)
+    joined = {case: earlier[case] for case in digests[0] if case in earlier}
+    return Difference(old=old, new=new, changes=listed, unchanged=unchanged, earlier=joined)
 
 
 def standing(outcome: Outcome | None, is_known: bool = True) -> Standing:
@@ -210,6 +220,8 @@ def notes_of(difference: Difference) -> list[str]:
     differing = [f"{name} {old or 'none'} and {new or 'none'}" for name, old, new in values if old != new]
     if differing:
         notes.append(f"the suites differ: {'; '.join(differing)}")
+    for earlier, count in Counter(difference.earlier.values()).items():
+        notes.append(f"the old report's case {earlier} is joined to the {count} that it is now")
     return notes
 
 
@@ -227,6 +239,7 @@ def record_of(difference: Difference) -> dict[str, Any]:
             {
                 "kind": change.kind, "gates": change.gates, "case": change.case.id, "target": change.target,
                 "file": change.case.file, "line": change.case.line, "rules": list(change.case.rules),
+                "earlier": difference.earlier.get(change.case.id),
                 "old": outcome_record(change.old), "new": outcome_record(change.new),
             }
             for change in difference.changes

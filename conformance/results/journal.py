@@ -17,10 +17,12 @@ from typing import Any
 
 import msgspec
 
+from conformance.language.renames import Renames
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report, footer_of, now
 from conformance.results.merge import MergeError
+from conformance.results.renamed import renamed
 from conformance.results.store import ReportError, encoded, load_report, text_of, write_whole
 from conformance.results.update import NOT_REACHED, updated
 
@@ -28,14 +30,18 @@ END = b"\n]\n}\n"
 
 
 class Journal:
-    """Keeps the report of one run below `directory`; it begins as a report without outcomes."""
+    """Keeps the report of one run below `directory`; it begins as a report without outcomes.
 
-    def __init__(self, directory: Path, report: Report) -> None:
+    Cases of earlier runs have the ids that `renames` gives them.
+    """
+
+    def __init__(self, directory: Path, report: Report, renames: Renames | None = None) -> None:
         slug = report.build.slug
         self.path = directory / f"{slug}.json"
         self.partial = directory / f"{slug}.{os.getpid()}.partial.json"
         self.aside = directory / f"{slug}.partial.json"  # where a part goes that does not fit the report of its build
         self.report = report
+        self.renames = renames or {}
         self.outcomes: dict[Pair, Outcome] = {}
         self.written = self.path
         self.note = ""
@@ -59,7 +65,7 @@ class Journal:
         for path in sorted(map(Path, glob.glob(pattern))):  # noqa: PTH207 - pathlib's own takes no escaped pattern before 3.13
             with suppress(OSError, ReportError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found = load_report(path)
+                found = renamed(load_report(path), self.renames)
                 if found.outcomes:
                     left = set(found.pairs) - {(outcome.case, outcome.target) for outcome in found.outcomes}
                     self.put(found, left, lambda _: False)
@@ -104,7 +110,7 @@ class Journal:
         if path.exists():
             ran: set[Pair] = set()
             try:
-                earlier = load_report(path)
+                earlier = renamed(load_report(path), self.renames)
                 ran = {(each.case, each.target) for each in earlier.outcomes if each.status != "not-run"}
                 report = updated(earlier, own, left, is_gone)
             except (ReportError, MergeError) as error:

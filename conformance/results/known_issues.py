@@ -8,16 +8,18 @@ longer fails is `fixed`, which is red too until the entry is edited: a list that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from conformance.language import versions
 from conformance.language.errors import CaseFileError, Problem, shown
-from conformance.language.files import ISSUES_FILE
+from conformance.language.files import ISSUES_FILE, nearest
+from conformance.language.renames import Renames
 from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import Node, read_document, read_text
 from conformance.model.build import Build, Target
@@ -49,6 +51,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     link: str = ""
     review: date
+    earlier: str = ""  # what the list calls the case, where it has another id now
 
     @property
     def is_pattern(self) -> bool:
@@ -80,7 +83,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a failure is the one that this entry is about."""
         if found.status != self.status:
             return False
-        if self.is_pattern:
+        if self.is_pattern or self.earlier:
             return self.step in (None, found.step) and self.kind in (None, found.kind)
         return found == self.failure
 
@@ -116,13 +119,23 @@ class KnownIssues:
             found = fingerprint(outcome)
             for entry in entries:
                 if entry.describes(found):
-                    return msgspec.structs.replace(outcome, status="known", issue=entry.issue(outcome.status))
+                    return replace(outcome, status="known", issue=entry.issue(outcome.status))
         elif outcome.status == "pass":
             for entry in entries:
                 if entry.must_hold(target, build):
                     reason = f"{entry.place} says that it fails; has it been fixed? then edit the entry"
-                    return msgspec.structs.replace(outcome, status="fixed", reason=reason, issue=entry.issue("pass"))
+                    return replace(outcome, status="fixed", reason=reason, issue=entry.issue("pass"))
         return outcome
+
+    def renamed(self) -> list[str]:
+        """Return a line for each entry whose case has another id now."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for entry in self.entries:
+            if entry.earlier:
+                found.setdefault((entry.place, entry.earlier), []).append(entry.case)
+        return [
+            f"{place}: {earlier} is {', '.join(cases)} now; edit the entry" for (place, earlier), cases in found.items()
+        ]
 
     def overdue(self, today: date) -> list[str]:
         """Return a line for each entry that somebody should have looked at again by `today`."""
@@ -135,19 +148,29 @@ class KnownIssues:
 
 def find_known_issues(directory: Path) -> Path | None:
     """Return the list that holds for the case files in `directory`: the nearest one on the way up."""
-    for candidate in (directory, *directory.parents):
-        if (candidate / ISSUES_FILE).is_file():
-            return candidate / ISSUES_FILE
-    return None
+    return nearest(directory, ISSUES_FILE)
 
 
-def load_known_issues(path: Path, name: str, shipped: Path) -> KnownIssues:
+def load_known_issues(path: Path, name: str, shipped: Path, renames: Renames | None = None) -> KnownIssues:
     """Return the entries of the file at `path` and of those that it includes.
 
-    `name` is what error messages call it, `shipped` where the suite's own list is. Raise CaseFileError for a list, or
-    an included one, that is wrong or can't be read.
+    `name` is what error messages call it, `shipped` where the suite's own list is. An entry with an id of which
+    `renames` knows is about the cases of today. Raise CaseFileError for a list, or an included one, that is wrong or
+    can't be read.
     """
-    return KnownIssues(entries_of(path, name, shipped, (path.resolve(),)))
+    found = entries_of(path, name, shipped, (path.resolve(),))
+    return KnownIssues(each for entry in found for each in entries_now(entry, (renames or {}).get(entry.case, ())))
+
+
+def entries_now(entry: KnownIssue, cases: Sequence[str]) -> Iterator[KnownIssue]:
+    """Yield an entry for each of the cases that its own has become; itself where that has its id still.
+
+    Where a case was split nobody knows which of them fails, and at which step.
+    """
+    if len(cases) > 1:
+        perhaps = (*entry.targets, *entry.perhaps)
+        entry = replace(entry, targets=(), perhaps=perhaps, step=None, earlier=entry.case)
+    yield from (replace(entry, case=case, earlier=entry.case) for case in cases) if cases else [entry]
 
 
 def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -> Iterator[KnownIssue]:
@@ -196,7 +219,7 @@ def entry_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> Kn
 
 
 def without_place(entry: KnownIssue) -> KnownIssue:
-    return msgspec.structs.replace(entry, line=0)
+    return replace(entry, line=0)
 
 
 def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:

@@ -145,6 +145,24 @@ def test_diff_gates_in_every_format(capsys: pytest.CaptureFixture[str], new: str
 
 
 @pytest.mark.usefixtures("here")
+def test_diff_and_report_join_what_was_renamed(page: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("new.json").write_text(text_of(report({("c", CPU): GOOD, ("b", CPU): failed()})), encoding="utf-8")
+    Path("renames.yaml").write_text("renames: {a: [c]}\n", encoding="utf-8")
+    assert cli.main(["diff", "old.json", "new.json"]) == 1
+    assert "removed" in capsys.readouterr().out
+    assert cli.main(["diff", "old.json", "new.json", "--renames", "renames.yaml"]) == 0
+    assert "nothing got worse: 2 unchanged" in capsys.readouterr().out
+    assert cli.main(["report", "old.json", "new.json", "--renames", "renames.yaml"]) == 0
+    assert [[record.id for record in made.cases] for made in page[0]] == [["c", "b"], ["c", "b"]]
+    capsys.readouterr()
+    Path("renames.yaml").write_text("renames: [a]\n", encoding="utf-8")
+    assert "renames.yaml:1:10: renames: expected" in refused(
+        capsys, "diff", "old.json", "new.json", "--renames", "renames.yaml"
+    )
+    assert "error: none.yaml: can't be read" in refused(capsys, "report", "old.json", "--renames", "none.yaml")
+
+
+@pytest.mark.usefixtures("here")
 def test_diff_refuses_what_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
     Path("other.json").write_text(text_of(report({("z", CPU): GOOD})), encoding="utf-8")
     assert "error: old.json and other.json can't be compared: they have no case in common\n" in refused(

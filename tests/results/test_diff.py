@@ -250,7 +250,7 @@ def test_the_record_says_all_that_is_known_of_a_change() -> None:
     assert record["changes"] == [
         {
             "kind": "regressed", "gates": True, "case": "a", "target": CPU, "file": "cases/x.yaml", "line": 10,
-            "rules": ["r.one"], "old": {"status": "pass"},
+            "rules": ["r.one"], "earlier": None, "old": {"status": "pass"},
             "new": {
                 "status": "fail", "step": 2, "line": 12,
                 "failures": [{"line": 11, "path": "a.grad", "expected": "1", "observed": "2"}],

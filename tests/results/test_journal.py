@@ -199,6 +199,18 @@ def test_a_killed_first_run_is_an_unfinished_report(tmp_path: Path) -> None:
     assert content.footer is not None
 
 
+def test_outcomes_of_an_earlier_id_are_replaced_by_those_of_today(tmp_path: Path) -> None:
+    (tmp_path / f"{SLUG}.json").write_text(text_of(report({("z", CPU): failed(), ("b", CPU): of(("b", CPU), "pass")})))
+    journal = Journal(tmp_path, report({("a", CPU): None, ("c", CPU): None}, finished=False), {"z": ("a", "c")})
+    journal.begin()
+    journal.add(of(("a", CPU), "pass"))
+    written = journal.finish({("c", CPU): "deselected"}, 0, {})
+    found = {pair[0]: (each.status, each.reason) for pair, each in written.by_pair().items()}
+    assert found == {"a": ("pass", ""), "b": ("pass", ""), "c": ("fail", "")}
+    digests = {record.id: record.digest for record in written.cases}
+    assert digests == {"a": "digest-a", "b": "digest-b", "c": "digest-z"}
+
+
 def test_what_a_run_that_goes_on_has_written_is_left_alone(tmp_path: Path) -> None:
     with begun(tmp_path) as first:
         first.add(of(PLAN[0], "pass"))

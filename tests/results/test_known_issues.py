@@ -43,9 +43,9 @@ def listed(path: Path, *entries: dict[str, Any], **more: Any) -> Path:
     return path
 
 
-def known(directory: Path, *entries: dict[str, Any]) -> KnownIssues:
+def known(directory: Path, *entries: dict[str, Any], **renames: tuple[str, ...]) -> KnownIssues:
     path = listed(directory / "known-issues.yaml", *entries)
-    return load_known_issues(path, path.name, directory / "shipped.yaml")
+    return load_known_issues(path, path.name, directory / "shipped.yaml", renames)
 
 
 def judged(issues: KnownIssues, found: Outcome, target: Target = CPU, torch: str = "2.2.0", case: str = "a") -> str:
@@ -149,6 +149,24 @@ def test_crashes_and_timeouts_have_no_step(tmp_path: Path) -> None:
     assert judged(issues, outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV")) == "known"
     assert judged(issues, outcome("crash", reason="the worker was ended by SIGABRT")) == "crash"
     assert judged(issues, outcome("timeout"), case="b") == "known"
+
+
+def test_an_entry_with_an_earlier_id_is_about_the_case_of_today(tmp_path: Path) -> None:
+    issues = known(tmp_path, {}, a=("b",))
+    assert [judged(issues, FAILED, case=name) for name in "ab"] == ["fail", "known"]
+    assert judged(issues, GOOD, case="b") == "fixed"
+    assert judged(issues, msgspec.structs.replace(FAILED, step=3), case="b") == "fail"
+    assert issues.renamed() == ["known-issues.yaml:1: a is b now; edit the entry"]
+    assert known(tmp_path, {}, c=("b",)).renamed() == []
+
+
+def test_of_the_cases_that_one_was_split_into_any_may_fail_at_any_step(tmp_path: Path) -> None:
+    issues = known(tmp_path, {}, a=("b", "c"))
+    assert [judged(issues, GOOD, case=name) for name in "bc"] == ["pass", "pass"]
+    assert judged(issues, msgspec.structs.replace(FAILED, step=0), case="c") == "known"
+    assert judged(issues, failed("a.is_leaf"), case="c") == "fail"
+    assert judged(issues, FAILED, CUDA, case="c") == "fail"
+    assert issues.renamed() == ["known-issues.yaml:1: a is b, c now; edit the entry"]
 
 
 def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
@@ -296,6 +314,25 @@ def test_an_entry_without_a_case_is_red_where_all_cases_were_there(session: Sess
         result = session.run(*workers)
         assert result.status == 1
         assert "known issue known-issues.yaml:1: there is no case a" in result.output
+
+
+def test_an_entry_with_an_earlier_id_is_said_to_want_an_edit(session: Session) -> None:
+    session.cases(b=STEPS)
+    (session.directory / "renames.yaml").write_text("renames: {a: [b]}\n", encoding="utf-8")
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    result = session.run()
+    assert (result.status, result.statuses) == (0, {"b": "known"}), result.output
+    assert "known issue known-issues.yaml:1: a is b now; edit the entry" in result.output
+    assert "there is no case" not in result.output
+
+
+def test_renames_that_are_wrong_are_said_and_nothing_runs(session: Session) -> None:
+    session.cases(b=STEPS)
+    (session.directory / "renames.yaml").write_text("names: {}\n", encoding="utf-8")
+    listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
+    result = session.run()
+    assert result.status not in (0, 1), result.output
+    assert "renames.yaml:1:1: names: unknown key 'names' (did you mean 'renames'?)" in result.output
 
 
 NARROWED = [
