@@ -6,18 +6,19 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from loops import each
-from samples import CPU, CUDA, GRAPH, any_report, case, failed, outcome, report
+from samples import CPU, CUDA, GRAPH, any_report, failed, outcome, report
 
+from conformance.language.renames import Renames
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
 from conformance.render.diff import text_of as difference_text
-from conformance.results.diff import compare, notes_of, record_of
+from conformance.results.diff import Difference, compare, notes_of, record_of
 from conformance.results.renamed import earlier_ids, joined, renamed
 from conformance.results.store import problem_within
 
 GOOD = outcome("pass")
 LACKS = outcome("unsupported", reason="no such operation")
-SPLIT = {"whole": ("one", "two")}
+SPLIT: Renames = {"whole": ("one", "two")}
 WHOLE = report({("whole", CPU): GOOD, ("b", CPU): GOOD, ("whole", CUDA): failed()})
 
 
@@ -25,10 +26,16 @@ def statuses(made: Report) -> dict[tuple[str, str], str]:
     return {pair: each.status for pair, each in made.by_pair().items()}
 
 
+def compared(before: Report, after: Report) -> Difference:
+    earlier = earlier_ids(before, SPLIT)
+    before, after = joined([before, after], SPLIT)
+    return compare(before, after, earlier)
+
+
 def difference(old: Outcome, new: Outcome) -> list[tuple[str, str, bool]]:
-    """Return kind, case and whether it gates of what changed from a case to the two that it became, one of which passes."""
+    """Return the kind and case of each change, and whether it gates, from a case to two of which the first passes."""
     before, after = report({("whole", CPU): old}), report({("one", CPU): GOOD, ("two", CPU): new})
-    found = compare(*joined([before, after], SPLIT), earlier_ids(before, SPLIT))
+    found = compared(before, after)
     return [(change.kind, change.case.id, change.gates) for change in found.changes]
 
 
@@ -94,7 +101,7 @@ def test_a_pass_of_an_earlier_case_is_compared_with_each_part_and_nothing_else_i
 
 def test_a_difference_names_both_ids() -> None:
     before, after = report({("whole", CPU): GOOD}), report({("one", CPU): GOOD, ("two", CPU): failed()})
-    found = compare(*joined([before, after], SPLIT), earlier_ids(before, SPLIT))
+    found = compared(before, after)
     assert "  two (was whole) [cpu-float32]  pass → fail  cases/x.yaml" in difference_text(found)
     assert record_of(found)["changes"][0]["earlier"] == "whole"
     assert "the old report's case whole is joined to the 2 that it is now" in notes_of(found)
