@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -81,6 +82,25 @@ class CaseSet:
             with suppress(CaseFileError):
                 self.renames_for(directory)
         return {earlier: now for renames in self.renames_read.values() for earlier, now in renames.items()}
+
+    def stray_renames(self, places: Iterable[Path]) -> Iterator[str]:
+        """Yield a line for each rename in `places` that leads to no case, or whose case has its earlier id still."""
+        places = tuple(places)
+        for path, ids in self.ids_by_list(lambda directory: nearest(directory, RENAMES_FILE)).items():
+            if any(map(path.resolve().is_relative_to, places)):
+                try:
+                    load_renames(path, self.name_of(path), ids)
+                except CaseFileError as error:
+                    yield from map(str, error.problems)
+
+    def ids_by_list(self, find: Callable[[Path], Path | None]) -> dict[Path, set[str]]:
+        """Return the ids of the cases that have been read, by the list that `find` finds for their directory."""
+        ids: dict[Path, set[str]] = {}
+        for path, cases in self.loaded().items():
+            own = find(path.parent)
+            if own is not None:
+                ids.setdefault(own, set()).update(case.id for case in cases)
+        return ids
 
     def level_of(self, case: Case, path: Path) -> str:
         return level_of(self.rules_of(path), case.rules)

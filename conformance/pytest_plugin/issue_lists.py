@@ -50,15 +50,12 @@ class IssueLists:
         Such a list stands in one of `places`, which were searched for cases, or was asked for. Lists that it includes
         are somebody else's, and may speak of cases that are not here.
         """
+        ids = self.case_set.ids_by_list(lambda directory: self.given or find_known_issues(directory))
         places = tuple(places)
-        ids: dict[Path, set[str]] = {}
-        for path, cases in self.case_set.loaded().items():
-            own = self.given or find_known_issues(path.parent)
-            if own is not None and (own == self.given or any(map(own.resolve().is_relative_to, places))):
-                ids.setdefault(own, set()).update(case.id for case in cases)
         return [
-            f"{entry.place}: there is no case {entry.case}"
+            f"known issue {entry.place}: there is no case {entry.case}"
             for own, found in ids.items()
+            if own == self.given or any(map(own.resolve().is_relative_to, places))
             for entry in self.of(own.parent).entries
             if entry.file == self.case_set.name_of(own) and not any(map(entry.names, found))
         ]

@@ -232,19 +232,20 @@ class Running:
         """Yield a line for each reason why a run is red besides its outcomes."""
         yield from (f"required device {line}" for line in self.conformance.lost_devices())
         yield from self.broken or self.conformance.case_set.broken()
-        yield from (f"known issue {line}" for line in self.stray_issues())
+        yield from self.strays()
         yield from self.strangers.values()
         if self.defects:
             yield f"internal error: {self.defects} item{'s' * (self.defects > 1)}: {TABLE['internal-error'].headline}"
 
-    def stray_issues(self) -> list[str]:
-        """Return a line for each known issue that is about no case, if all cases that it could be about were found."""
+    def strays(self) -> list[str]:
+        """Return a line for each known issue or rename that is about no case, if all cases were found."""
         narrowed = any(getattr(self.config.option, name, None) for name in NARROWING)
         is_recorded = self.recorder is not None and self.recorder.journal is not None
         broken = self.broken or self.conformance.case_set.broken()  # entries may be about their cases
         if narrowed or broken or not is_recorded or not all(map(Path.is_dir, self.named)):
             return []
-        return self.conformance.issues.without_case(self.named)
+        renames = self.conformance.case_set.stray_renames(self.named)
+        return [*self.conformance.issues.without_case(self.named), *renames]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -326,6 +326,14 @@ def test_an_entry_with_an_earlier_id_is_said_to_want_an_edit(session: Session) -
     assert "there is no case" not in result.output
 
 
+def test_a_rename_that_leads_to_no_case_is_red_where_all_cases_were_there(session: Session) -> None:
+    session.cases(b=RIGHT)
+    (session.directory / "renames.yaml").write_text("renames: {a: [c]}\n", encoding="utf-8")
+    result = session.run()
+    assert result.status == 1
+    assert "renames.yaml:1:15: renames.a: no case has the id 'c'" in result.output
+
+
 def test_renames_that_are_wrong_are_said_and_nothing_runs(session: Session) -> None:
     session.cases(b=STEPS)
     (session.directory / "renames.yaml").write_text("names: {}\n", encoding="utf-8")
