@@ -7,7 +7,7 @@ from datetime import date
 
 from conformance.cli.input import add_reports, read
 from conformance.cli.output import CommandError, put
-from conformance.results.drafts import text_of as entries_text
+from conformance.results.drafts import drafts_text
 
 DESCRIPTION = """\
 Prints entries for a list of known issues, one for each way in which a case is red in the reports, with the targets and
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        text = entries_text([report for _, report in read(options.reports)], date.today())
+        text = drafts_text([report for _, report in read(options.reports)], date.today())
     except ValueError as error:
         raise CommandError(str(error), "known issues are of releases") from None
     put(text, "utf-8")

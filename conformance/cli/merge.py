@@ -9,8 +9,7 @@ from pathlib import Path
 from conformance.cli.input import add_reports, read
 from conformance.cli.output import CommandError, complain, put, save
 from conformance.render.visible import visible
-from conformance.results.merge import MergeError
-from conformance.results.merge import merge as merged
+from conformance.results.merge import MergeError, merge_shards
 from conformance.results.store import text_of
 
 DESCRIPTION = """\
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        result = merged(read(options.reports))
+        result = merge_shards(read(options.reports))
     except MergeError as error:
         raise CommandError(str(error), "shards are of the same build, suite and cases") from None
     for note in result.notes:

@@ -60,6 +60,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     ] = 0
 
     @property
+    def pair(self) -> tuple[str, str]:
+        return self.case, self.target
+
+    @property
     def summary(self) -> str:
         """One line that says what was wrong, or why there is nothing to say."""
         known = f"{self.issue.reason} " if self.issue is not None else ""

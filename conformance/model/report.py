@@ -156,11 +156,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def is_left_to_others(self, outcome: Outcome) -> bool:
         """Whether an outcome only says that its case is in another shard than the run was asked for."""
         shard = self.header.run.shard if outcome.run == 0 else self.header.partial_runs[outcome.run - 1].run.shard
-        return outcome.status == "not-run" and shard is not None and not shard.holds(outcome.case)
+        return outcome.status == "not-run" and shard is not None and not shard.includes(outcome.case)
 
     def by_pair(self) -> dict[Pair, Outcome]:
         """Return the outcome of each entry of the plan; what has none yet was not run."""
-        known = {(outcome.case, outcome.target): outcome for outcome in self.outcomes}
+        known = {outcome.pair: outcome for outcome in self.outcomes}
         missing = "the report is incomplete"
         return {
             pair: known.get(pair) or Outcome(case=pair[0], target=pair[1], status="not-run", reason=missing)

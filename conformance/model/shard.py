@@ -16,7 +16,7 @@ class Shard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     number: Positive
     count: Positive
 
-    def holds(self, case: str) -> bool:
+    def includes(self, case: str) -> bool:
         """Whether the case with this id is in the shard; nothing but the id decides."""
         digest = hashlib.sha256(case.encode("utf-8", "surrogatepass")).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1

@@ -107,7 +107,7 @@ class Running:
         """Return why an option of the suite's own deselects an item, or an empty string."""
         level = self.config.option.level
         part: Shard | None = self.config.option.shard
-        if part is not None and not part.holds(item.case.id):
+        if part is not None and not part.includes(item.case.id):
             return part.elsewhere
         return f"not {level}" if level is not None and not item.get_closest_marker(level) else ""
 

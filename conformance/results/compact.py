@@ -63,10 +63,10 @@ def compact_of(report: Report) -> Compact:
         raise CompactError("it doesn't plan each case on each target")
     report = without_machine(report)
     outcomes = tuple(msgspec.structs.replace(outcome, seconds=NO_TIME) for outcome in report.outcomes)
-    done = {(outcome.case, outcome.target) for outcome in outcomes}
+    done = {outcome.pair for outcome in outcomes}
     return Compact(
         format=FORMAT, compact=1, header=report.header, files=files, targets=targets,
-        outcomes=tuple(outcome for outcome in outcomes if outcome != passed(outcome.case, outcome.target)),
+        outcomes=tuple(outcome for outcome in outcomes if outcome != mere_pass(*outcome.pair)),
         missing=tuple(entry for entry in report.plan if (entry.case, entry.target) not in done),
         footer=report.footer,
     )  # fmt: skip
@@ -86,7 +86,7 @@ def report_of(compact: Compact) -> Report:
         raise CompactError(f"{case}[{target}] is missing, and not in the plan")
     noted: dict[Pair, Outcome] = {}
     for outcome in compact.outcomes:
-        if noted.setdefault((outcome.case, outcome.target), outcome) is not outcome:
+        if noted.setdefault(outcome.pair, outcome) is not outcome:
             raise CompactError(f"{outcome.case}[{outcome.target}] has two outcomes")
     return Report(
         format=FORMAT,
@@ -99,13 +99,13 @@ def report_of(compact: Compact) -> Report:
         plan=plan,
         # Those of no pair come last, where reading finds them out.
         outcomes=(
-            *(noted.pop(pair, passed(*pair)) for pair in pairs if pair not in missing), *noted.values(),
+            *(noted.pop(pair, mere_pass(*pair)) for pair in pairs if pair not in missing), *noted.values(),
         ),
         footer=compact.footer,
     )  # fmt: skip
 
 
-def passed(case: str, target: str) -> Outcome:
+def mere_pass(case: str, target: str) -> Outcome:
     return Outcome(case=case, target=target, status="pass")
 
 

@@ -36,13 +36,13 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     fails: Fingerprint
 
 
-def text_of(reports: Iterable[Report], today: date) -> str:
+def drafts_text(reports: Iterable[Report], today: date) -> str:
     """Return drafted entries as YAML; none loads before somebody has given its reason."""
-    entries = [record_of(draft, today + REVIEW) for draft in drafts_of(reports)]
+    entries = [entry_for(draft, today + REVIEW) for draft in drafts_of(reports)]
     return yaml.dump({"issues": entries}, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
-def record_of(draft: Draft, review: date) -> dict[str, Any]:
+def entry_for(draft: Draft, review: date) -> dict[str, Any]:
     fails: dict[str, Any] = {"status": draft.fails.status}
     if draft.fails.step is not None:
         fails["step"] = draft.fails.step
@@ -88,10 +88,10 @@ def by_device(table: Mapping[str, History]) -> list[tuple[tuple[str, ...], Histo
     shared: list[tuple[list[str], History]] = []
     for device, targets in devices.items():
         histories: dict[str, History] = {target: table[target] for target in targets}
-        whole = united(histories.values())
+        whole = one_history(histories.values())
         for name, history in histories.items() if whole is None else [(device, whole)]:
             for place, (names, other) in enumerate(shared):
-                both = united([other, history])
+                both = one_history([other, history])
                 if both is not None:
                     shared[place] = [*names, name], both
                     break
@@ -100,7 +100,7 @@ def by_device(table: Mapping[str, History]) -> list[tuple[tuple[str, ...], Histo
     return [(tuple(names), history) for names, history in shared]
 
 
-def united(histories: Iterable[History]) -> History | None:
+def one_history(histories: Iterable[History]) -> History | None:
     """Return what several histories tell together; None where they contradict each other."""
     found: dict[Version, Seen] = {}
     for history in histories:

@@ -67,14 +67,14 @@ class Journal:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 found = renamed(load_report(path), self.renames)
                 if found.outcomes:
-                    left = set(found.pairs) - {(outcome.case, outcome.target) for outcome in found.outcomes}
+                    left = set(found.pairs) - {outcome.pair for outcome in found.outcomes}
                     self.put(found, left, lambda _: False)
                 path.unlink()
 
     def add(self, outcome: Outcome) -> None:
         """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end."""
         comma = b",\n" if self.outcomes else b"\n"
-        self.outcomes[outcome.case, outcome.target] = outcome
+        self.outcomes[outcome.pair] = outcome
         line = comma + encoded(outcome).encode()
         self.file.seek(self.end)
         self.file.write(line + END)
@@ -111,7 +111,7 @@ class Journal:
             ran: set[Pair] = set()
             try:
                 earlier = renamed(load_report(path), self.renames)
-                ran = {(each.case, each.target) for each in earlier.outcomes if each.status != "not-run"}
+                ran = {each.pair for each in earlier.outcomes if each.status != "not-run"}
                 report = updated(earlier, own, left, is_gone)
             except (ReportError, MergeError) as error:
                 if left or not ran <= set(own.pairs):

@@ -52,13 +52,13 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-def merge(shards: Shards) -> Merged:
+def merge_shards(shards: Shards) -> Merged:
     """Return the report that `shards` add up to; raise MergeError with the file and the fact that don't fit."""
     for shard in shards[1:]:
         check_header(shards[0], shard)
     reports = [report for _, report in shards]
-    records = united(shards, "cases", lambda report: {case.id: case for case in report.cases})
-    rules = united(shards, "rules", lambda report: report.rules)
+    records = agreed(shards, "cases", lambda report: {case.id: case for case in report.cases})
+    rules = agreed(shards, "rules", lambda report: report.rules)
     devices = devices_of(shards)
     ids = in_order(
         [[case.id for case in report.cases] for report in reports],
@@ -81,7 +81,7 @@ def merge(shards: Shards) -> Merged:
         graphs=graphs_of(reports, row, column),
         footer=merged_footer(reports, outcomes) if len(outcomes) == len(plan) else None,
     )
-    return Merged(report=report, notes=tuple(notes_of(shards, report)))
+    return Merged(report=report, notes=tuple(notes_on(shards, report)))
 
 
 def header_of(reports: Sequence[Report], devices: tuple[Device, ...], digest: str) -> Header:
@@ -147,7 +147,7 @@ def differing(name: str, place: str, first: str, expected: object, found: object
     return f"{name}: {place}: expected {shown(expected)} as in {first}, got {shown(found)}"
 
 
-def united(shards: Shards, place: str, entries: Callable[[Report], Mapping[str, Record]]) -> dict[str, Record]:
+def agreed(shards: Shards, place: str, entries: Callable[[Report], Mapping[str, Record]]) -> dict[str, Record]:
     """Return the entries of all shards by id; raise MergeError where two of them say different things of one."""
     found: dict[str, tuple[str, Record]] = {}
     for name, report in shards:
@@ -189,7 +189,7 @@ def outcomes_of(shards: Shards) -> dict[Pair, Outcome]:
                 continue
             run = numbers[report.header.partial_runs[own.run - 1]] if own.run else 0
             outcome = own if run == own.run else msgspec.structs.replace(own, run=run)
-            pair = outcome.case, outcome.target
+            pair = outcome.pair
             first, before = found.setdefault(pair, (name, outcome))
             if before.status == "not-run":
                 if outcome.status != "not-run":
@@ -242,7 +242,7 @@ def without(arguments: Iterable[str], *options: str) -> tuple[str, ...]:
     return tuple(left)
 
 
-def notes_of(shards: Shards, report: Report) -> list[str]:
+def notes_on(shards: Shards, report: Report) -> list[str]:
     """Return why a merged report is incomplete, and which shards were called unlike the first."""
     notes = [f"{name} is incomplete: its run did not finish" for name, shard in shards if shard.footer is None]
     missing = len(report.plan) - len(report.outcomes)

@@ -111,7 +111,7 @@ def problem_within(report: Report) -> str:
     known = set(cases)
     pairs = report.pairs
     planned = set(pairs)
-    done = [(outcome.case, outcome.target) for outcome in report.outcomes]
+    done = [outcome.pair for outcome in report.outcomes]
     listings: dict[str, Sequence[str | Pair]] = {"cases": cases, "plan": pairs, "outcomes": done}
     for what, listed in listings.items():
         seen: set[str | Pair] = set()

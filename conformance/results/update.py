@@ -32,7 +32,7 @@ def updated(
         raise MergeError("it is of another build: {} is {!r}, and now {!r}".format(*difference))
     reports = [old, new]
     devices = devices_of([("the earlier report", old), ("this run", new)])
-    found = {(each.case, each.target): each for each in new.outcomes if (each.case, each.target) not in left}
+    found = {each.pair: each for each in new.outcomes if each.pair not in left}
     now = {record.id: record for record in new.cases}
     ran = {case for (case, _), outcome in found.items() if outcome.status != "not-run"}
     before = {
@@ -44,7 +44,7 @@ def updated(
     records = {**now, **{case: record for case, record in before.items() if case not in same}}
     outcomes: dict[Pair, Outcome] = {}
     for outcome in old.outcomes:
-        pair = outcome.case, outcome.target
+        pair = outcome.pair
         newest = found.get(pair)
         if outcome.case in before and (newest is None or (newest.status == "not-run" and outcome.status != "not-run")):
             outcomes[pair] = outcome.moved(records[outcome.case].line - before[outcome.case].line)
@@ -53,7 +53,7 @@ def updated(
     number = len(old.runs)
     planned = set(old.pairs)
     for outcome in new.outcomes:
-        pair = outcome.case, outcome.target
+        pair = outcome.pair
         if not (pair in left and pair in planned):
             outcomes.setdefault(pair, msgspec.structs.replace(outcome, run=number))
     ids = in_order(
@@ -68,7 +68,7 @@ def updated(
     for outcome in old.outcomes:
         if outcome.case in records and outcome.case not in before:
             again = Outcome(case=outcome.case, target=outcome.target, status="not-run", reason=EDITED, run=number)
-            outcomes.setdefault((outcome.case, outcome.target), again)
+            outcomes.setdefault(outcome.pair, again)
     kept = msgspec.structs.replace(old, graphs={case: graph for case, graph in old.graphs.items() if case in before})
     joined = msgspec.structs.replace(
         new,
@@ -93,7 +93,7 @@ def with_runs_of(runs: Sequence[PartialRun], joined: Report) -> Report:
     outcomes = tuple(msgspec.structs.replace(each, run=order.index(each.run)) for each in joined.outcomes)
     is_finished = run.finished is not None and run.exit_status is not None
     if is_finished:
-        known = {(each.case, each.target): each for each in outcomes}
+        known = {each.pair: each for each in outcomes}
         outcomes = tuple(
             known.get(pair) or Outcome(case=pair[0], target=pair[1], status="not-run", reason=NOT_REACHED)
             for pair in joined.pairs

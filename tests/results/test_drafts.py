@@ -12,7 +12,7 @@ from conformance.language.errors import CaseFileError
 from conformance.model.build import Target
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
-from conformance.results.drafts import drafts_of, text_of
+from conformance.results.drafts import drafts_of, drafts_text
 from conformance.results.known_issues import load_known_issues
 
 CPU, DOUBLE, CUDA = "cpu-float32", "cpu-float64", "cuda-float32"
@@ -57,7 +57,7 @@ def test_the_text_loads_and_describes_what_was_seen(tmp_path: Path) -> None:
     crashed = outcome("crash", reason="the worker was ended by SIGSEGV", signal="SIGSEGV")
     reports = [on("2.0.1", BAD), on("2.1.2", GOOD), on("2.2.2", crashed)]
     path = tmp_path / "known-issues.yaml"
-    drafted = text_of(reports, date(2026, 1, 1))
+    drafted = drafts_text(reports, date(2026, 1, 1))
     path.write_text(drafted)
     with pytest.raises(CaseFileError, match="reason: expected text, got nothing"):
         load_known_issues(path, path.name, path)
@@ -70,4 +70,4 @@ def test_the_text_loads_and_describes_what_was_seen(tmp_path: Path) -> None:
 
 
 def test_nothing_red_makes_an_empty_list() -> None:
-    assert text_of([on("2.0.1", GOOD)], date(2026, 1, 1)) == "issues: []\n"
+    assert drafts_text([on("2.0.1", GOOD)], date(2026, 1, 1)) == "issues: []\n"

@@ -12,7 +12,7 @@ from conformance.model.outcome import Issue, Outcome
 from conformance.model.report import Report
 from conformance.model.shard import Shard
 from conformance.results.fingerprint import Fingerprint, fingerprint
-from conformance.results.merge import merge
+from conformance.results.merge import merge_shards
 from conformance.results.store import load_report, text_of
 
 
@@ -52,13 +52,13 @@ def test_shards_add_up(tmp_path: Path) -> None:
         shard = Shard(number, 2)
         outcomes = {
             (name, CPU): outcome("pass")
-            if shard.holds(name)
+            if shard.includes(name)
             else outcome("not-run", reason=f"not in shard {number} of 2")
             for name in "abcdefgh"
         }
         parts.append((f"{number}.json", read_as_format_1(tmp_path / "x.json", report(outcomes))))
     assert [part.header.run.shard for _, part in parts] == [Shard(1, 2), Shard(2, 2)]
-    merged = merge(parts).report
+    merged = merge_shards(parts).report
     assert {each.status for each in merged.outcomes} == {"pass"}
     assert merged.footer is not None
 

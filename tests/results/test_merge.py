@@ -21,7 +21,7 @@ from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
 from conformance.model.shard import Shard
-from conformance.results.merge import Merged, MergeError, merge
+from conformance.results.merge import Merged, MergeError, merge_shards
 from conformance.results.store import load_report, text_of
 
 GOOD = outcome("pass")
@@ -35,7 +35,7 @@ WRONG = """\
 
 
 def merged(*reports: Report) -> Merged:
-    return merge([(f"{number}.json", report) for number, report in enumerate(reports, start=1)])
+    return merge_shards([(f"{number}.json", report) for number, report in enumerate(reports, start=1)])
 
 
 def refusal(*reports: Report) -> str:
