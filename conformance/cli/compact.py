@@ -6,10 +6,8 @@ import argparse
 from pathlib import Path
 
 from conformance.cli.input import add_reports, load
-from conformance.cli.output import CommandError, put, save
-from conformance.render.visible import visible
+from conformance.cli.output import CommandError, put, save_named
 from conformance.results.compact import CompactError, compact_of
-from conformance.results.store import text_of
 
 DESCRIPTION = """\
 Writes reports in a compact form, small enough to keep one for each release beside the code: what each case did, without
@@ -32,10 +30,8 @@ def run(options: argparse.Namespace) -> int:
         for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
             report = load(file)
             try:
-                text = text_of(compact_of(report))
+                content = compact_of(report)
             except CompactError as error:
                 raise CommandError(f"{file}: {error}", "shards are merged first") from None
-            place = options.output / visible(f"{report.build.slug}.json", keep="")
-            save(place, text)
-            put(f"{place}\n")
+            put(f"{save_named(options.output, report, content)}\n")
     return 0

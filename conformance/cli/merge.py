@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 
 from conformance.cli.input import add_reports, read
-from conformance.cli.output import CommandError, complain, put, save
-from conformance.render.visible import visible
+from conformance.cli.output import CommandError, complain, put, save, save_named
 from conformance.results.merge import MergeError, merge_shards
 from conformance.results.store import text_of
 
@@ -43,9 +42,8 @@ def run(options: argparse.Namespace) -> int:
         complain(f"note: {note}")
     if options.output is None:
         put(text_of(result.report), "utf-8")
-        return 0
-    place = Path(options.output)
-    if place.is_dir() or options.output.endswith(("/", os.sep)):
-        place /= visible(f"{result.report.build.slug}.json", keep="")
-    save(place, text_of(result.report))
+    elif Path(options.output).is_dir() or options.output.endswith(("/", os.sep)):
+        save_named(options.output, result.report, result.report)
+    else:
+        save(Path(options.output), text_of(result.report))
     return 0

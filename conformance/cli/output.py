@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.model.report import Report
 from conformance.render.visible import visible
-from conformance.results.store import write_whole
+from conformance.results.compact import Compact
+from conformance.results.store import text_of, write_whole
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -41,6 +43,13 @@ def save(path: Path, content: str) -> None:
         write_whole(path, content)
     except OSError as error:
         raise CommandError(f"{path}: can't be written: {error.strerror}", "-o names another place") from None
+
+
+def save_named(output: str | Path, report: Report, content: Report | Compact) -> Path:
+    """Write a report, or its compact form, below a directory into a file named after its build; return that file."""
+    path = Path(output) / visible(f"{report.build.slug}.json", keep="")
+    save(path, text_of(content))
+    return path
 
 
 def json_text(content: Mapping[str, Any]) -> str:

@@ -6,11 +6,9 @@ import argparse
 from pathlib import Path
 
 from conformance.cli.input import shipped
-from conformance.cli.output import CommandError, put, save
+from conformance.cli.output import CommandError, put, save_named
 from conformance.releases.catalogue import reason_in
-from conformance.render.visible import visible
 from conformance.results.placeholder import placeholder_report
-from conformance.results.store import text_of
 
 DESCRIPTION = """\
 Writes the report of a release that could not be installed, so that it has a column that says why.
@@ -39,7 +37,5 @@ def run(options: argparse.Namespace) -> int:
                 f"{options.log}: can't be read: {error.strerror}", "expected an installer's output"
             ) from None
     report = placeholder_report(*shipped(), options.torch, why)
-    place = options.output / visible(f"{report.build.slug}.json", keep="")
-    save(place, text_of(report))
-    put(f"{place}\n")
+    put(f"{save_named(options.output, report, report)}\n")
     return 0

@@ -225,7 +225,7 @@ def conditions_in(value: Any) -> list[str]:
     return stated + [condition for entry in value.values() for condition in conditions_in(entry)]
 
 
-def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case]) -> dict[str, Rule]:
+def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case | CaseRecord]) -> dict[str, Rule]:
     """Return the rules that `cases` cite, as a report holds them."""
     return {name: rules[name] for name in sorted({rule for case in cases for rule in case.rules})}
 

@@ -14,7 +14,17 @@ import msgspec
 from msgspec import Meta
 
 from conformance.model.outcome import NO_TIME, Outcome
-from conformance.model.report import FORMAT, CaseRecord, Footer, Header, Pair, PlanEntry, Report, without_machine
+from conformance.model.report import (
+    FORMAT,
+    CaseRecord,
+    Footer,
+    Header,
+    Pair,
+    PlanEntry,
+    Report,
+    cited_rules,
+    without_machine,
+)
 from conformance.model.rule import Rule
 
 MOST_PAIRS = 5_000_000  # what a small file stands for must not fill the memory
@@ -150,5 +160,4 @@ def fill(report: Report, known: dict[str, CaseRecord], texts: dict[str, CaseReco
             records.append(record if said is None else msgspec.structs.replace(said, id=record.id, file=record.file))
         else:
             records.append(record)
-    cited = sorted({rule for record in records for rule in record.rules})
-    return msgspec.structs.replace(report, cases=tuple(records), rules={rule: rules[rule] for rule in cited})
+    return msgspec.structs.replace(report, cases=tuple(records), rules=cited_rules(rules, records))

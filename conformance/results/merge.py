@@ -19,6 +19,7 @@ from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import (
     FORMAT,
+    CaseRecord,
     Footer,
     Header,
     Pair,
@@ -26,6 +27,7 @@ from conformance.model.report import (
     PlanEntry,
     Report,
     Run,
+    cited_rules,
     footer_of,
     set_digest,
 )
@@ -60,10 +62,7 @@ def merge_shards(shards: Shards) -> Merged:
     records = agreed(shards, "cases", lambda report: {case.id: case for case in report.cases})
     rules = agreed(shards, "rules", lambda report: report.rules)
     devices = devices_of(shards)
-    ids = in_order(
-        [[case.id for case in report.cases] for report in reports],
-        lambda case: (records[case].file.replace("\\", "/").split("/"), records[case].line),
-    )
+    ids = in_order([[case.id for case in report.cases] for report in reports], lambda case: place_of(records[case]))
     kind = rank_in(device.type for device in devices)
     targets = in_order([report.targets for report in reports], lambda target: kind(target.rpartition("-")[0]))
     row, column = rank_in(ids), rank_in(targets)
@@ -74,7 +73,7 @@ def merge_shards(shards: Shards) -> Merged:
     report = Report(
         format=FORMAT,
         header=header_of(reports, devices, set_digest((case.id, case.digest) for case in cases)),
-        rules={rule: rules[rule] for rule in sorted({rule for case in cases for rule in case.rules})},
+        rules=cited_rules(rules, cases),
         cases=cases,
         plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
         outcomes=outcomes,
@@ -257,6 +256,11 @@ def notes_on(shards: Shards, report: Report) -> list[str]:
         if without(shard.header.run.arguments, DIVIDES, *PLACES) != usual:
             notes.append(f"{other} was run with other arguments than {name}, whose stand in the report")
     return notes
+
+
+def place_of(record: CaseRecord) -> tuple[list[str], int]:
+    """Return what sorts cases by file and line, whatever the system that their report is from."""
+    return record.file.replace("\\", "/").split("/"), record.line
 
 
 def in_order(listings: Sequence[Sequence[Item]], key: Callable[[Item], Any]) -> list[Item]:

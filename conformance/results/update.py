@@ -12,8 +12,18 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from conformance.model.outcome import Outcome
-from conformance.model.report import CaseRecord, Header, Pair, PartialRun, PlanEntry, Report, footer_of, set_digest
-from conformance.results.merge import MergeError, another_build, devices_of, graphs_of, in_order, rank_in
+from conformance.model.report import (
+    CaseRecord,
+    Header,
+    Pair,
+    PartialRun,
+    PlanEntry,
+    Report,
+    cited_rules,
+    footer_of,
+    set_digest,
+)
+from conformance.results.merge import MergeError, another_build, devices_of, graphs_of, in_order, place_of, rank_in
 
 EDITED = "the case has been edited since it ran here"
 NOT_REACHED = "the run ended before it"
@@ -44,22 +54,17 @@ def updated(
     records = {**now, **{case: record for case, record in before.items() if case not in same}}
     outcomes: dict[Pair, Outcome] = {}
     for outcome in old.outcomes:
-        pair = outcome.pair
-        newest = found.get(pair)
+        newest = found.get(outcome.pair)
         if outcome.case in before and (newest is None or (newest.status == "not-run" and outcome.status != "not-run")):
-            outcomes[pair] = outcome.moved(records[outcome.case].line - before[outcome.case].line)
+            outcomes[outcome.pair] = outcome.moved(records[outcome.case].line - before[outcome.case].line)
     if all(outcome.status == "not-run" for outcome in outcomes.values()):
         return new
     number = len(old.runs)
     planned = set(old.pairs)
     for outcome in new.outcomes:
-        pair = outcome.pair
-        if not (pair in left and pair in planned):
-            outcomes.setdefault(pair, msgspec.structs.replace(outcome, run=number))
-    ids = in_order(
-        [list(now), list(before)],
-        lambda case: (records[case].file.replace("\\", "/").split("/"), records[case].line),
-    )
+        if not (outcome.pair in left and outcome.pair in planned):
+            outcomes.setdefault(outcome.pair, msgspec.structs.replace(outcome, run=number))
+    ids = in_order([list(now), list(before)], lambda case: place_of(records[case]))
     row, column = rank_in(ids), rank_in(dict.fromkeys([*old.targets, *new.targets]))
     plan = in_order(
         [[pair for pair in report.pairs if pair[0] in records] for report in (new, old)],
@@ -88,16 +93,16 @@ def with_runs_of(runs: Sequence[PartialRun], joined: Report) -> Report:
     most.update(outcome.run for outcome in joined.outcomes if outcome.status != "not-run")
     main = max(most, key=lambda number: (most[number], number))
     order = [main, *sorted(number for number in most if number != main)]
-    cited = {rule for record in joined.cases for rule in record.rules}
     run = runs[main]
     outcomes = tuple(msgspec.structs.replace(each, run=order.index(each.run)) for each in joined.outcomes)
-    is_finished = run.finished is not None and run.exit_status is not None
-    if is_finished:
+    footer = None
+    if run.finished is not None and run.exit_status is not None:
         known = {each.pair: each for each in outcomes}
         outcomes = tuple(
             known.get(pair) or Outcome(case=pair[0], target=pair[1], status="not-run", reason=NOT_REACHED)
             for pair in joined.pairs
         )
+        footer = footer_of(outcomes, run.exit_status, run.finished)
     digest = set_digest((record.id, record.digest) for record in joined.cases)
     return msgspec.structs.replace(
         joined,
@@ -105,9 +110,7 @@ def with_runs_of(runs: Sequence[PartialRun], joined: Report) -> Report:
             suite=msgspec.structs.replace(run.suite, cases=digest), run=run.run, build=joined.build,
             partial_runs=tuple(runs[number] for number in order[1:]),
         ),
-        rules={name: rule for name, rule in sorted(joined.rules.items()) if name in cited},
+        rules=cited_rules(joined.rules, joined.cases),
         outcomes=outcomes,
-        footer=footer_of(outcomes, run.exit_status, run.finished)
-        if run.finished is not None and run.exit_status is not None
-        else None,
+        footer=footer,
     )  # fmt: skip

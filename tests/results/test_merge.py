@@ -154,7 +154,7 @@ def test_shards_with_the_whole_plan_add_up(whole: Report, count: int) -> None:
         mine = Shard(number, count)
         outcomes = tuple(
             known
-            if mine.holds(known.case)
+            if mine.includes(known.case)
             else msgspec.structs.replace(elsewhere(mine), case=known.case, target=known.target)
             for known in whole.outcomes
         )
