@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from conformance.language.errors import CaseFileError
-from conformance.language.reader import parse_at
+from conformance.language.errors import CaseFileError, Problem
+from conformance.language.reader import parse_cases
 from conformance.model.build import Build, Device
 from conformance.model.case import Case
 from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, SavedTensor
@@ -109,6 +109,15 @@ def valid_case(name: str, **facts: Any) -> CaseRecord:
     steps = map(step_record, read.steps) if read is not None else ()
     moved = (msgspec.structs.replace(step, line=step.line - 2 + record.line) for step in steps)
     return msgspec.structs.replace(record, steps=tuple(moved))
+
+
+def parse_at(text: str, line: int, name: str, rules: Mapping[str, Rule]) -> Case:
+    """Return the case whose YAML, as an entry of a list, is `text`, as if it began in `line` of its file."""
+    above = "\n" * (line - 2)
+    cases = parse_cases(f"cases:\n{above}{text}\ntopic: any\n", name, rules)
+    if len(cases) != 1:
+        raise CaseFileError([Problem(file=name, line=line, column=1, message="expected one case")])
+    return cases[0]
 
 
 def read_case(record: CaseRecord) -> Case | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from conformance.language.reader import parse_cases
 from conformance.language.renames import FILE as RENAMES_FILE
 from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import find_rules, load_rules
+from conformance.language.rules import load_rules
 from conformance.language.yaml import read_text
 from conformance.model.case import Case
 from conformance.model.rule import Rule
@@ -61,7 +61,7 @@ def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
     shipped = rules_in(shipped_cases() / RULES_FILE)
     cases: list[Case] = []
     for file in files:
-        own = find_rules(file.absolute().parent)
+        own = nearest(file.absolute().parent, RULES_FILE)
         rules = shipped if own is None else {**shipped, **rules_in(own)}
         name = file.name if root is None else str(file.relative_to(root))
         cases += parse_cases(read_text(file.read_bytes(), name), name, rules)

@@ -117,16 +117,6 @@ def read_case(node: Node, rules: Mapping[str, Rule], report: Any) -> dict[str, A
     return CaseReader(report, rules, frozenset(places)).read(node)
 
 
-def parse_at(text: str, line: int, name: str, rules: Mapping[str, Rule]) -> Case:
-    """Return the case whose YAML, as an entry of a list, is `text`, as if it began in `line` of its file."""
-    above = "\n" * (line - 2)
-    cases = parse_cases(f"cases:\n{above}{text}\ntopic: any\n", name, rules)
-    if len(cases) != 1:
-        problem = Problem(file=name, line=line, column=1, message=f"expected one case, got {len(cases)}")
-        raise CaseFileError([problem])
-    return cases[0]
-
-
 def digest_of(data: dict[str, Any]) -> str:
     """Return a digest of what a case does and expects, wherever it stands and however it is described."""
     names = ("id", "torch", "dtypes", "devices", "steps")

@@ -1,4 +1,4 @@
-"""Reads `rules.yaml`, and finds the one that governs a case file."""
+"""Reads `rules.yaml`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,3 @@ def load_rules(path: Path, name: str) -> dict[str, Rule]:
     if problems:
         raise CaseFileError(problems)
     return rules
-
-
-def find_rules(directory: Path) -> Path | None:
-    """Return the rules file that governs the case files in `directory`: the nearest one on the way up."""
-    for candidate in (directory, *directory.parents):
-        if (candidate / FILE).is_file():
-            return candidate / FILE
-    return None

@@ -12,7 +12,7 @@ from conformance.language.reader import parse_cases
 from conformance.language.renames import FILE as RENAMES_FILE
 from conformance.language.renames import Renames, load_renames
 from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import find_rules, load_rules
+from conformance.language.rules import load_rules
 from conformance.language.yaml import read_text
 from conformance.model.case import Case
 from conformance.model.rule import Rule, level_of
@@ -50,7 +50,7 @@ class CaseSet:
 
     def find_rules_for(self, directory: Path) -> dict[str, Rule]:
         shipped = self.read_rules(shipped_cases() / RULES_FILE)
-        own = find_rules(directory)
+        own = nearest(directory, RULES_FILE)
         return shipped if own is None else {**shipped, **self.read_rules(own)}
 
     def read_rules(self, path: Path) -> dict[str, Rule]:

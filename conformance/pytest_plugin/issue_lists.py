@@ -7,9 +7,9 @@ from datetime import date
 from pathlib import Path
 
 from conformance.language.errors import CaseFileError
-from conformance.language.files import ISSUES_FILE, shipped_cases
+from conformance.language.files import ISSUES_FILE, nearest, shipped_cases
 from conformance.pytest_plugin.case_set import CaseSet, unreadable
-from conformance.results.known_issues import KnownIssues, find_known_issues, load_known_issues
+from conformance.results.known_issues import KnownIssues, load_known_issues
 
 
 class IssueLists:
@@ -34,7 +34,7 @@ class IssueLists:
         return result
 
     def load(self, directory: Path) -> KnownIssues:
-        path = self.given or (None if self.is_none else find_known_issues(directory))
+        path = self.given or (None if self.is_none else nearest(directory, ISSUES_FILE))
         if path is None:
             return KnownIssues()
         name = self.case_set.name_of(path)
@@ -50,7 +50,7 @@ class IssueLists:
         Such a list stands in one of `places`, which were searched for cases, or was asked for. Lists that it includes
         are somebody else's, and may speak of cases that are not here.
         """
-        ids = self.case_set.ids_by_list(lambda directory: self.given or find_known_issues(directory))
+        ids = self.case_set.ids_by_list(lambda directory: self.given or nearest(directory, ISSUES_FILE))
         places = tuple(places)
         return [
             f"known issue {entry.place}: there is no case {entry.case}"

@@ -16,9 +16,8 @@ import msgspec
 import pytest
 
 from conformance.execution.workers import Refused
-from conformance.language.files import SUFFIXES, is_case_file
+from conformance.language.files import SUFFIXES, is_case_file, nearest
 from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import find_rules
 from conformance.model.build import Build
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
@@ -90,7 +89,7 @@ class Running:
 
     def is_among_cases(self, path: Path) -> bool:
         """Whether rules.yaml below pytest's root or an argument governs a file, or it is a case file in an argument."""
-        rules = find_rules(path.parent)
+        rules = nearest(path.parent, RULES_FILE)
         if rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named)):
             return True
         return path.parent in self.named and is_of_cases(path)

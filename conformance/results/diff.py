@@ -172,7 +172,7 @@ def compare(old: Report, new: Report, earlier: Mapping[str, str] | None = None) 
     digests = [{case.id: case.digest for case in report.cases} for report in (old, new)]
     edited = {case for case, digest in digests[0].items() if digests[1].get(case, digest) != digest}
     before, after = old.by_pair(), new.by_pair()
-    changes: dict[Kind, list[Change]] = {kind: [] for kind in KINDS}
+    changes: list[Change] = []
     unchanged = 0
     for pair in (*after, *(pair for pair in before if pair not in after)):
         case, target = pair
@@ -183,8 +183,8 @@ def compare(old: Report, new: Report, earlier: Mapping[str, str] | None = None) 
         if kind is None:
             unchanged += 1
         else:
-            changes[kind].append(Change(kind=kind, case=cases[case], target=target, old=was, new=now))
-    listed = tuple(change for kind in KINDS for change in changes[kind])
+            changes.append(Change(kind=kind, case=cases[case], target=target, old=was, new=now))
+    listed = tuple(sorted(changes, key=lambda change: KINDS.index(change.kind)))
     joined = {case: earlier[case] for case in digests[0] if case in earlier}
     return Difference(old=old, new=new, changes=listed, unchanged=unchanged, earlier=joined)
 

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from conformance.language import versions
 from conformance.language.errors import CaseFileError, Problem, shown
-from conformance.language.files import ISSUES_FILE, nearest
 from conformance.language.renames import Renames
 from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import Node, read_document, read_text
@@ -144,11 +143,6 @@ class KnownIssues:
             for entry in self.entries
             if entry.review <= today
         ]
-
-
-def find_known_issues(directory: Path) -> Path | None:
-    """Return the list that holds for the case files in `directory`: the nearest one on the way up."""
-    return nearest(directory, ISSUES_FILE)
 
 
 def load_known_issues(path: Path, name: str, shipped: Path, renames: Renames | None = None) -> KnownIssues:

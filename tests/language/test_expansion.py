@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from loops import each
 from running import RULES, request_of, running_engine
+from samples import parse_at
 from shipped import all_cases, rules
 
-from conformance.language.reader import parse_at, parse_cases
+from conformance.language.reader import parse_cases
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
 

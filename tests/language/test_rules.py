@@ -9,7 +9,8 @@ from loops import each
 from places import ROOT
 
 from conformance.language.errors import CaseFileError
-from conformance.language.rules import FILE, find_rules, load_rules
+from conformance.language.files import nearest
+from conformance.language.rules import FILE, load_rules
 from conformance.model.rule import Rule, level_of
 
 TEXT = """\
@@ -111,16 +112,16 @@ def test_the_nearest_rules_on_the_way_up_govern(tmp_path: Path) -> None:
     inner = tmp_path / "pack" / "inner"
     inner.mkdir(parents=True)
     outer = written(tmp_path, TEXT)
-    assert find_rules(inner) == outer
+    assert nearest(inner, FILE) == outer
     nearer = written(tmp_path / "pack", TEXT)
-    assert find_rules(inner) == nearer
-    assert find_rules(tmp_path) == outer
+    assert nearest(inner, FILE) == nearer
+    assert nearest(tmp_path, FILE) == outer
 
 
 def test_a_directory_of_that_name_is_no_rules_file(tmp_path: Path) -> None:
     (tmp_path / "pack" / FILE).mkdir(parents=True)
     outer = written(tmp_path, TEXT)
-    assert find_rules(tmp_path / "pack") == outer
+    assert nearest(tmp_path / "pack", FILE) == outer
 
 
 def test_a_case_is_documented_when_each_of_its_rules_is(tmp_path: Path) -> None:
