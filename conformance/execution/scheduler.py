@@ -103,9 +103,8 @@ class Scheduler:
                     self.send_ahead(upcoming)
                 self.next = max(self.next, end)
         else:
-            self.send_ahead(item)
-            if following is not None:
-                self.send_ahead(following)
+            for upcoming in filter(None, (item, following)):
+                self.send_ahead(upcoming)
 
     def send_ahead(self, item: Item) -> None:
         if not item.is_marked_by_others and outcome_without_run(item.case, item.target, self.build) is None:

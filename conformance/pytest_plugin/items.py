@@ -17,7 +17,7 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.status import TABLE
-from conformance.pytest_plugin.session import ConformanceSession, command
+from conformance.pytest_plugin.session import ConformanceSession, marks_of
 from conformance.render.failure import failure_text, line_in_file
 
 
@@ -57,7 +57,7 @@ class CaseFile(pytest.File):
         for case in cases:
             level = self.conformance.case_set.level_of(case, self.path)
             for target in targets:
-                yield CaseItem.of(self, case, target, self.conformance.marks(case, target, level))
+                yield CaseItem.of(self, case, target, marks_of(case.topic, case.rules, level, target))
 
     def is_asked_for_items(self) -> bool:
         """Whether an argument names a case of this file."""
@@ -165,4 +165,4 @@ class FailureRepr(TerminalRepr):
         text = failure_text(item.case, item.target, item.outcome, item.conformance.case_set.rules_of(item.path), known)
         for line in text.splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))
-        tw.line(f"\nrun it alone: {command(item.conformance.choices, item.nodeid)}")
+        tw.line(f"\nrun it alone: {item.conformance.command(item.nodeid)}")

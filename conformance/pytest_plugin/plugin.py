@@ -23,16 +23,8 @@ from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
 from conformance.model.shard import Shard
 from conformance.model.status import TABLE
+from conformance.pytest_plugin import distributed
 from conformance.pytest_plugin.arguments import is_of_cases
-from conformance.pytest_plugin.distributed import (
-    CollectedItem,
-    WorkerEnd,
-    WorkerStart,
-    end_of,
-    is_controller,
-    is_worker,
-    send_end,
-)
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.options import add_markers, add_options
 from conformance.pytest_plugin.protocol import is_shortened, run_shortened
@@ -64,8 +56,8 @@ class RunHooks:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.conformance = ConformanceSession(config)
-        self.recorder = None if is_worker(config) else Recorder(config, self.conformance)
-        self.collected: list[CollectedItem] = []
+        self.recorder = None if distributed.is_worker(config) else Recorder(config, self.conformance)
+        self.collected: list[distributed.CollectedItem] = []
         self.why_deselected: dict[Pair, str] = {}
         self.is_start_sent = False  # of a pytest-xdist worker
         self.defects = 0  # the number of items with an internal error
@@ -75,7 +67,7 @@ class RunHooks:
 
     def pytest_sessionstart(self) -> None:
         """Start the worker process before collection, if an argument holds cases."""
-        if not is_controller(self.config) and any(holds_cases(path) for path in self.named):
+        if not distributed.is_controller(self.config) and any(holds_cases(path) for path in self.named):
             try:
                 self.conformance.scheduler.start()
             except Refused as error:
@@ -132,7 +124,7 @@ class RunHooks:
         if self.recorder is not None and self.collected and not self.config.option.collectonly:
             self.begin_report(self.collected, self.why_deselected)
 
-    def begin_report(self, collected: Sequence[CollectedItem], why_deselected: dict[Pair, str]) -> None:
+    def begin_report(self, collected: Sequence[distributed.CollectedItem], why_deselected: dict[Pair, str]) -> None:
         """Begin the report; its plan is everything that was collected, so that all shards have the same plan."""
         assert self.recorder is not None
         for file in dict.fromkeys(file for *_, file in collected):
@@ -172,7 +164,9 @@ class RunHooks:
             if self.recorder is None and not self.is_start_sent:
                 self.is_start_sent = True
                 deselected = list(self.why_deselected.items())
-                start = WorkerStart(build=self.conformance.build, collected=self.collected, why_deselected=deselected)
+                start = distributed.WorkerStart(
+                    build=self.conformance.build, collected=self.collected, why_deselected=deselected
+                )
                 attached["start"] = msgspec.to_builtins(start)
             report.__dict__["conformance"] = attached  # builtins alone, which pytest-xdist can serialize
             if outcome.status == "unsupported":  # else pytest shows a line of this package as the place of the skip
@@ -188,7 +182,7 @@ class RunHooks:
         node = getattr(report, "node", None)  # a pytest-xdist worker
         start = attached.pop("start", None)
         if start is not None:
-            self.take_start(msgspec.convert(start, WorkerStart), node)
+            self.take_start(msgspec.convert(start, distributed.WorkerStart), node)
         if node not in self.other_builds:
             self.recorder.add(outcome_of(attached))
 
@@ -198,7 +192,7 @@ class RunHooks:
         is_error = attached is not None and TABLE[attached["status"]].pytest == "error"
         return ("error", "E", "ERROR") if is_error else None
 
-    def take_start(self, start: WorkerStart, node: Any) -> None:
+    def take_start(self, start: distributed.WorkerStart, node: Any) -> None:
         """Begin the report with the first pytest-xdist worker's start; compare the build of each other with its."""
         assert self.recorder is not None
         if self.recorder.journal is None:
@@ -225,7 +219,9 @@ class RunHooks:
         scheduler.finish(is_over=is_over and not (session.shouldstop or session.shouldfail))
         if self.recorder is None:
             graphs = list(scheduler.graph_recorder.found.values()) if scheduler.knows_build else []
-            send_end(self.config, WorkerEnd(broken=self.conformance.case_set.broken(), graphs=graphs))
+            distributed.send_end(
+                self.config, distributed.WorkerEnd(broken=self.conformance.case_set.broken(), graphs=graphs)
+            )
         elif self.recorder.journal is not None:
             scheduler.graph_recorder.write_cache()
             of_cases = scheduler.graph_recorder.graphs(self.recorder.journal.report.pairs)
@@ -252,7 +248,7 @@ class RunHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take what a pytest-xdist worker sent at its end."""
-        end = end_of(node)
+        end = distributed.end_of(node)
         if end is not None:
             self.broken = end.broken
             if self.conformance.scheduler.knows_build:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,27 +28,26 @@ class ConformanceSession:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        cache = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
-        self.scheduler = Scheduler(settings_of(config, cache))
-        self.case_set = CaseSet(config.rootpath, cache)
+        directory = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
+        self.scheduler = Scheduler(settings_of(config, directory))
+        self.case_set = CaseSet(config.rootpath, directory)
         given = config.option.known_issues
         own = None if given in (None, NO_LIST) else (config.invocation_params.dir / given).resolve()
         self.issues = IssueLists(self.case_set, own, is_none=given == NO_LIST)
         self.refused = False  # whether the torch or a device that was asked for is missing
-        self.cached_marks: dict[tuple[str, ...], tuple[pytest.Mark, ...]] = {}
 
     @property
     def build(self) -> Build:
         return self.scheduler.build
 
-    @property
-    def choices(self) -> list[str]:
-        """The options of this run that can change an outcome, for the command that repeats one item."""
+    def command(self, nodeid: str) -> str:
+        """Return the shell command that runs one item alone, with the options that can change its outcome."""
         option = self.config.option
         python = ["--python", option.python] if option.python else []
         repeated = (("--device", option.device), ("--device-module", option.device_module), ("--dtype", option.dtype))
         known = ["--known-issues", option.known_issues] if option.known_issues else []
-        return python + [word for name, values in repeated for value in values for word in (name, value)] + known
+        options = python + [word for name, values in repeated for value in values for word in (name, value)] + known
+        return shlex.join(["pytest", *options, nodeid])
 
     def judged(self, case: Case, path: Path, target: Target, outcome: Outcome) -> Outcome:
         """Apply the known issues for a case in the file at `path` to its outcome."""
@@ -71,18 +71,19 @@ class ConformanceSession:
         required = dict.fromkeys(self.config.option.require_device)
         return [f"{name}: {self.build.why_absent(name)}" for name in required if self.build.why_absent(name)]
 
-    def marks(self, case: Case, target: Target, level: str) -> Sequence[pytest.Mark]:
-        """Return the markers of an item, by which `-m` selects it."""
-        key = (case.topic, level, target.device, target.dtype, *case.rules)
-        if key not in self.cached_marks:
-            marks = [getattr(pytest.mark, name).mark for name in (level, target.device.partition(":")[0], target.dtype)]
-            marks.append(pytest.mark.topic(name=case.topic).mark)
-            marks += [pytest.mark.rule(id=rule).mark for rule in case.rules]
-            self.cached_marks[key] = tuple(marks)
-        return self.cached_marks[key]
+
+@cache
+def marks_of(topic: str, rules: tuple[str, ...], level: str, target: Target) -> tuple[pytest.Mark, ...]:
+    """Return the markers of an item, by which `-m` selects it."""
+    names = (level, target.device.partition(":")[0], target.dtype)
+    return (
+        *(getattr(pytest.mark, name).mark for name in names),
+        pytest.mark.topic(name=topic).mark,
+        *(pytest.mark.rule(id=rule).mark for rule in rules),
+    )
 
 
-def settings_of(config: pytest.Config, cache: Path | None) -> Settings:
+def settings_of(config: pytest.Config, cache_directory: Path | None) -> Settings:
     """Return the scheduler's settings from the options of a run."""
     option = config.option
     return Settings(
@@ -93,10 +94,5 @@ def settings_of(config: pytest.Config, cache: Path | None) -> Settings:
         in_process=option.isolation == "none",
         debugged=option.usepdb or option.trace,
         number=worker_number(config),
-        cache=cache,
+        cache=cache_directory,
     )
-
-
-def command(choices: Sequence[str], nodeid: str) -> str:
-    """Return the shell command that runs one item alone."""
-    return shlex.join(["pytest", *choices, nodeid])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -51,12 +50,12 @@ class Trial:
         """
         by_name = {release.torch: release for release in releases}
         expected: tuple[Verdict, Verdict] = ("good", "bad") if is_old_good else ("bad", "good")
-        with environments_in(kept) as directory:
-
-            def attempt(name: str) -> Verdict:
-                return self.attempt(by_name[name], directory, is_kept=kept is not None)
-
-            return bisect([release.torch for release in releases], expected, attempt)
+        with tempfile.TemporaryDirectory(prefix="autograd-conformance-") as temporary:
+            directory = (kept or Path(temporary)).resolve()
+            directory.mkdir(parents=True, exist_ok=True)
+            return bisect(
+                list(by_name), expected, lambda name: self.attempt(by_name[name], directory, is_kept=kept is not None)
+            )
 
     def attempt(self, release: Release, directory: Path, is_kept: bool) -> Verdict:
         """Run the case on a release, and return the verdict."""
@@ -104,14 +103,3 @@ def find_case(named: str) -> Case:
         meant = f"; did you mean {near[0]!r}?" if near else ""
         raise UnknownCase(f"there is no case {name!r} in {file or 'the suite'}{meant}")
     return found
-
-
-@contextlib.contextmanager
-def environments_in(kept: Path | None) -> Iterator[Path]:
-    """Return a directory for environments: `kept`, or a temporary one."""
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept.resolve()
-    else:
-        with tempfile.TemporaryDirectory(prefix="autograd-conformance-") as temporary:
-            yield Path(temporary)
