@@ -1,13 +1,12 @@
-"""The matrix of releases: `nox` runs the suite on each of them, one environment after the other, from this one.
+"""The matrix of releases: `nox` runs the suite on each release, in one environment after the other.
 
     nox                         all releases, then the page
     nox -t 2.6.0                one of them, or several
-    nox -- --device cuda        what follows goes to pytest
-    nox -s publish              keep what is there as the published reports
+    nox -- --device cuda        with options for pytest
+    nox -s publish              make the reports of the matrix the published ones
 
-`conformance/releases/releases.json` is the list. A matrix that was interrupted goes on where it stopped; a release on
-which the suite has run in its present state is not run again. A release that can't be installed has a column that says
-so.
+`conformance/releases/releases.json` lists the releases. A matrix that was interrupted continues where it stopped: a
+release is run again only if the suite has changed since. A release that can't be installed gets a placeholder report.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from conformance.results.store import ReportError, load_report, write_whole
 
 MATRIX = Path("reports/matrix")
 PUBLISHED = Path("reports/published")
-PROGRESS = MATRIX / "progress"  # which state of the suite each report is of
+PROGRESS = MATRIX / "progress"  # for each release, the state of the suite and the path of its report
 RELEASES = load_releases()
 
 nox.needs_version = ">=2024.4"
@@ -38,16 +37,16 @@ nox.options.default_venv_backend = "uv|virtualenv"
 @nox.session(python=RELEASES.python)
 @nox.parametrize("release", [nox.param(each, id=each.torch, tags=[each.torch]) for each in RELEASES.releases])
 def torch(session: nox.Session, release: Release) -> None:
-    """Run the suite on a release of torch, in an environment that has nothing else."""
+    """Run the suite on a release of torch, in an environment of its own."""
     state = suite_state(release, session.posargs)
     note = PROGRESS / release.torch
-    report = written(note, state)
-    begun = time.monotonic()
+    report = finished_report(note, state)
+    started = time.monotonic()
     if report is None:
         report = run(session, release)
         write_whole(note, f"{state}\n{report}\n")
-        shutil.rmtree(session.virtualenv.location)  # some take gigabytes
-    tell(session, release, report, time.monotonic() - begun)
+        shutil.rmtree(session.virtualenv.location)  # an environment takes up to several gigabytes
+    log_result(session, release, report, time.monotonic() - started)
 
 
 def run(session: nox.Session, release: Release) -> Path:
@@ -73,7 +72,7 @@ def run(session: nox.Session, release: Release) -> Path:
 
 
 def suite_state(release: Release, arguments: list[str]) -> str:
-    """Return what tells one state of the suite, and one way to run it, from another."""
+    """Return a digest of the suite's files and of how it is run."""
     digest = hashlib.sha256(repr((release, arguments, RELEASES.python)).encode())
     for place in ("conformance", "cases"):
         for path in sorted(Path(place).rglob("*")):
@@ -82,8 +81,8 @@ def suite_state(release: Release, arguments: list[str]) -> str:
     return digest.hexdigest()
 
 
-def written(note: Path, state: str) -> Path | None:
-    """Return the report that a note says was written in this state of the suite, if it is still there."""
+def finished_report(note: Path, state: str) -> Path | None:
+    """Return the finished report that `note` names for this state of the suite, or None."""
     try:
         known, name = note.read_text().splitlines()
         path = Path(name)
@@ -92,8 +91,8 @@ def written(note: Path, state: str) -> Path | None:
         return None
 
 
-def tell(session: nox.Session, release: Release, path: Path, seconds: float) -> None:
-    """Print the line of a release; it is an error where something is red."""
+def log_result(session: nox.Session, release: Release, path: Path, seconds: float) -> None:
+    """Print the counts of a release; the session fails if the run did."""
     report = load_report(path)
     counts = "; ".join(f"{target} {count_words(found)}" for target, found in report.counts().items())
     place = [each.torch for each in RELEASES.releases].index(release.torch) + 1
@@ -105,13 +104,13 @@ def tell(session: nox.Session, release: Release, path: Path, seconds: float) -> 
 
 @nox.session(venv_backend="none")
 def page(session: nox.Session) -> None:
-    """Make the page of all reports that are there."""
+    """Make the page of all reports of the matrix."""
     session.run(sys.executable, "-m", "conformance", "report", "-o", str(MATRIX / "index.html"), str(MATRIX))
 
 
 @nox.session(venv_backend="none")
 def publish(session: nox.Session) -> None:
-    """Keep the reports that are there, in compact form, and the page of them, for others to compare with."""
+    """Write the reports of the matrix, in compact form, and their page to the published reports."""
     session.run(sys.executable, "-m", "conformance", "compact", "-o", str(PUBLISHED), str(MATRIX))
     place = str(PUBLISHED / "index.html")
     session.run(sys.executable, "-m", "conformance", "report", "--without-machines", "-o", place, str(MATRIX))

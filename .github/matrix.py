@@ -1,9 +1,9 @@
 """Prints the builds of the nightly matrix as JSON, for `strategy.matrix` of a workflow.
 
-Each has a name, by which reports are compared from night to night; the Python, and what `uv pip install` is to
-install; the device to test, and where it runs. Releases come from `releases.json`; on the CPU each is
-tested with the oldest and the newest Python that it has wheels for, and with one that all have. `CUDA_RUNNER` in the
-environment names the runners that have a GPU; without it nothing is tested there.
+Each build has a name, which is the same every night, the version of Python, the arguments of `uv pip install`, the
+device to test and the label of the runner. The releases are those of `releases.json`. On the CPU each is tested with
+the oldest and the newest Python for which it has wheels, and with one that is common to all. `CUDA_RUNNER` in the
+environment is the label of the runners with a GPU; without it CUDA is not tested.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Equal checks in two spellings: as the steps of a YAML case, and as the body of a pytest function.
+"""The same checks written twice: as the steps of a YAML case, and as the body of a pytest function.
 
-Each kind is one of the suite's cases, or a custom Function as bug reports have them, and checks the
-same things in both spellings, each in the way in which one would write it there. `{k}` is a number
-that differs from check to check, and `{l1}` a gradient that follows from it.
+Each kind is one of the suite's cases, or a custom Function as in bug reports. Both spellings check the same things, in
+the style that is usual there. `{k}` is a number that differs from check to check, and `{l1}` a gradient computed from
+it.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/overhead.py                     # 2,000 checks, five rounds
     python benchmarks/overhead.py --count 10000
 
-The three run in turn, so that a machine whose speed drifts is fair to each; the ratios are taken round by
-round. A warm-up comes first: the hand-written functions then have their compiled `.pyc`, the cases what
-the suite keeps of them. `--cold` removes both before every round.
+The three run in turn, and the ratios are computed round by round, so that a machine whose speed drifts doesn't favour
+one of them. The first round is a warm-up, which writes the `.pyc` files of the hand-written functions and the suite's
+cache. `--cold` removes both before every round.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def seconds(command: list[str], directory: Path) -> float:
     return taken
 
 
-def forget(directory: Path) -> None:
+def remove_caches(directory: Path) -> None:
     for name in ("__pycache__", ".pytest_cache"):
         for path in list(directory.rglob(name)):
             shutil.rmtree(path)
@@ -93,7 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=2000, help="how many checks (default: 2000)")
     parser.add_argument("--rounds", type=int, default=5, help="how many rounds are counted (default: 5)")
-    parser.add_argument("--cold", action="store_true", help="forget what is cached before each round")
+    parser.add_argument("--cold", action="store_true", help="remove the caches before each round")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -107,7 +107,7 @@ def main() -> None:
         for round_number in range(options.rounds + 1):
             for label, (command, place) in commands.items():
                 if options.cold:
-                    forget(place)
+                    remove_caches(place)
                 taken = seconds(command, place)
                 if round_number:
                     times[label].append(taken)

@@ -1,10 +1,10 @@
-"""Shows how large the page of many reports is, how long it takes to make, to open and to filter.
+"""Measures the page of many reports: its size, and how long it takes to make, to open and to filter.
 
     python benchmarks/page.py
     python benchmarks/page.py --builds 20 --items 100000
 
-The reports are made up from the shipped cases, under other ids, titles and numbers. Making the page is timed as pytest
-does it: the cases are read already. The times in the browser are Chromium's: from the start of the navigation until the
+The reports are made up from the shipped cases, with other ids, titles and numbers. Making the page is timed with loaded
+cases, as in pytest. The times in the browser are Chromium's: from the start of the navigation until the
 search field takes input, and from an input or a click until the frame after it has been drawn.
 """
 

@@ -1,4 +1,4 @@
-"""Makes every run of the tests try the same examples, and adds the option that records error messages anew."""
+"""Settings of the tests: reproducible hypothesis examples, and the option that rewrites the recorded error messages."""
 
 from __future__ import annotations
 

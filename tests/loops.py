@@ -1,4 +1,4 @@
-"""Tries many rows in one test, and shows all that fail at once: `parametrize` makes an item, with its cost, of each."""
+"""Runs many rows in one test and shows all that fail: `parametrize` would make each an item, which takes longer."""
 
 from __future__ import annotations
 

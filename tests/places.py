@@ -1,4 +1,4 @@
-"""Where the checkout is that the tests are of."""
+"""The path of the checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the text of cases in this process: what the tests of the case language share."""
+"""Runs the text of cases in the current process, for the tests of the case language."""
 
 from __future__ import annotations
 

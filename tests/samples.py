@@ -1,4 +1,4 @@
-"""Makes reports for tests: small ones by hand, and any that hypothesis can think of."""
+"""Reports for tests: small ones by hand, and hypothesis strategies for any."""
 
 from __future__ import annotations
 

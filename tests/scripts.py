@@ -1,4 +1,4 @@
-"""Runs scripts as somebody would who was sent one, each in a process of its own."""
+"""Runs stand-alone scripts, each in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs pytest on case files of a test's own, as a user would: in a process and a directory of its own."""
+"""Runs pytest on the case files of a test, in a process and a directory of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped cases, loaded when a test first asks for them, and what makes each of their expectations wrong."""
+"""The shipped cases, loaded once, and changes that make each of their expectations wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies what git keeps of the checkout, so that tests can build the package without writing into the checkout."""
+"""Copies the tracked files of the checkout, so that tests can build the package without writing into the checkout."""
 
 from __future__ import annotations
 

@@ -48,10 +48,10 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(str(error), "`cases` prints where the cases are") from None
     is_old_good = releases[0].torch == options.good
     try:
-        found = trial.bisect(releases, is_old_good=is_old_good, kept=options.environments)
+        found = trial.search(releases, is_old_good=is_old_good, kept=options.environments)
     except Unanswerable as error:
         raise CommandError(str(error), "an end must hold, and the other fail") from None
     what = "bad" if is_old_good else "good"
-    first = listed((*found.untold, found.first), "or")
+    first = listed((*found.skipped, found.first), "or")
     put(f"\nthe first {what} release is {first}; {found.last} is the last before it\n\n{trial.script}\n", "utf-8")
     return 0

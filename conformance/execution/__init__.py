@@ -1,1 +1,1 @@
-"""Runs cases in worker processes, and gathers what they answer."""
+"""Runs cases in worker processes and collects their outcomes and graphs."""

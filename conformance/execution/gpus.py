@@ -1,4 +1,4 @@
-"""Gives each of several processes a graphics card of its own, as far as there are enough."""
+"""Distributes the GPUs of a machine over several processes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ CARDS = Path("/proc/driver/nvidia/gpus")
 
 
 def share_of_gpus(number: int, environment: Mapping[str, str], cards: Path = CARDS) -> dict[str, str]:
-    """Return the variables that leave the process with this number, counted from 0, one of the cards that it may see.
+    """Return the environment variables that leave one GPU visible to the process with this number, counted from 0.
 
-    Which these are the environment says, or for NVIDIA's the driver; nothing is changed where there is one or none. It
-    has to be done before the driver is loaded: torch must find its card as the first and only one, since a case's
-    threads and torch's own begin on the first.
+    The visible GPUs are those that `environment` names, or else those of NVIDIA's driver. With one GPU or none the
+    result is empty. The variables must be set before the driver is loaded: new threads, of a case or of torch, use
+    device 0, so that must be the process's own.
     """
     for name in VISIBLE:
         if name in environment:

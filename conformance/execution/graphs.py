@@ -1,8 +1,8 @@
-"""Gathers the graphs of a run: those kept from earlier runs, and those that its own worker is asked for.
+"""Collects the graphs of a run's cases: from the cache of earlier runs, or recorded by the worker.
 
-A case is asked for once its outcome is known, so that a sketch can't change one. What comes is kept in pytest's cache
-directory, in a file for each case file and build, and holds for one revision of the case and one state of torch and
-of what draws.
+A graph is requested when the outcome of its case is known, so that recording can't change the outcome. Graphs are
+cached in pytest's cache directory, in one file for each case file and build. A cached graph is valid for one revision
+of its case and one state of torch and of this package.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,23 +27,23 @@ from conformance.model.status import AT_A_STEP
 from conformance.results.checkout import package_state
 from conformance.results.store import write_whole
 
-SKETCHED = {"pass", *AT_A_STEP}  # what else can happen ends a worker, or is no run at all
+RECORDED = {"pass", *AT_A_STEP}  # with any other status the case would not run, or would end the worker again
 
 
 def is_compiled(case: Case) -> bool:
-    """Whether a case compiles something, which takes long once more and leaves a graph of one node."""
+    """Whether a case uses torch.compile: running it again takes long, and its graph has a single node."""
     return any("compiled" in step.get("needs", ()) for step in case.steps)
 
 
 class Worker(Protocol):
-    """Takes requests and answers them in their order."""
+    """Takes requests and answers them in order."""
 
     def request(self, number: int, program: dict[str, Any]) -> None: ...
     def answer(self, number: int, seconds: float) -> dict[str, Any] | None: ...
 
 
-class Sketch(msgspec.Struct, frozen=True, kw_only=True):
-    """The graph of a case on a target, or None where it builds none; `revision` tells whether it still holds."""
+class RecordedGraph(msgspec.Struct, frozen=True, kw_only=True):
+    """The graph of one revision of a case on a target, or None if the case builds none."""
 
     file: str
     case: str
@@ -56,115 +56,100 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True):
         return self.case, self.target
 
 
-class Shelf(msgspec.Struct, frozen=True, kw_only=True):
-    """The sketches of one case file on one build, as they are kept; `state` is that of all that made them."""
+class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """The cached graphs of one case file on one build; `state` is that of torch and of the package."""
 
     state: str
-    sketches: list[Sketch]
+    graphs: list[RecordedGraph]
 
 
-class Gathered(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process of a distributed run has gathered."""
-
-    old: list[Sketch]
-    new: list[Sketch]
-
-
-class Sketches:
-    """The sketches of one run; `directory` is None to keep nothing, `worker` is None to ask for nothing."""
+class GraphRecorder:
+    """Collects graphs; without a `directory` nothing is cached, without a `worker` nothing is recorded."""
 
     def __init__(self, build: Build, directory: Path | None, worker: Worker | None) -> None:
         self.build = build
         self.directory = directory
         self.worker = worker
-        self.shelves: dict[str, dict[Pair, Sketch]] = {}
-        self.seen: set[str] = set()  # cases that have had their turn
-        self.asked: dict[int, Sketch] = {}  # by number of the request; their graphs are to come
-        self.old: dict[Pair, Sketch] = {}
-        self.new: dict[Pair, Sketch] = {}
+        self.entries: dict[str, dict[Pair, RecordedGraph]] = {}  # of the cache, by case file
+        self.seen: set[str] = set()  # cases of which a target has run
+        self.requested: dict[int, RecordedGraph] = {}  # by number of the request, without the graph
+        self.found: dict[Pair, RecordedGraph] = {}
         self.last = 0
 
-    def see(self, case: Case, target: Target, outcome: Outcome) -> None:
-        """Have the graph of a case that has just run: the kept one, or else the worker is asked for it."""
-        if case.id in self.seen or outcome.status not in SKETCHED or is_compiled(case):
+    def add(self, case: Case, target: Target, outcome: Outcome) -> None:
+        """Take the graph of a case that has just run from the cache, or request it from the worker."""
+        if case.id in self.seen or outcome.status not in RECORDED or is_compiled(case):
             return
         self.seen.add(case.id)
         revision = f"{case.digest}:{outcome.step}"
-        kept = self.shelf(case.file).get((case.id, str(target)))
-        if kept is not None and kept.revision == revision:
-            self.old[kept.pair] = kept
+        cached = self.entry(case.file).get((case.id, str(target)))
+        if cached is not None and cached.revision == revision:
+            self.found[cached.pair] = cached
         elif self.worker is not None:
             program = program_of(case, target, self.build.torch)
             if outcome.step is not None:
                 program["steps"] = [step for step in program["steps"] if step["number"] <= outcome.step]
-            self.last -= 1  # items have the numbers from 0 on
+            self.last -= 1  # items have the numbers from 0 up
             self.worker.request(self.last, {**program, "sketch": True})
-            self.asked[self.last] = Sketch(file=case.file, case=case.id, target=str(target), revision=revision)
+            self.requested[self.last] = RecordedGraph(
+                file=case.file, case=case.id, target=str(target), revision=revision
+            )
             self.take_answers(0.0)
 
     def take_answers(self, seconds: float) -> None:
-        """Take the answers that are there, or come within `seconds`."""
+        """Take the answers that have come, or that come within `seconds`."""
         deadline = time.monotonic() + seconds
-        while self.asked and self.worker is not None:
-            number = next(iter(self.asked))
+        while self.requested and self.worker is not None:
+            number = next(iter(self.requested))
             answer = self.worker.answer(number, max(deadline - time.monotonic(), 0.0) if seconds else 0.0)
             if answer is None:
                 return
-            wanted = self.asked.pop(number)
-            with contextlib.suppress(KeyError, msgspec.ValidationError):  # a lost one, or no picture of anything
+            recorded = self.requested.pop(number)
+            with contextlib.suppress(KeyError, msgspec.ValidationError):  # the worker was lost, or sent no valid graph
                 graph = msgspec.convert(answer["graph"], Graph | None)
-                self.new[wanted.pair] = msgspec.structs.replace(wanted, graph=graph)
+                self.found[recorded.pair] = msgspec.structs.replace(recorded, graph=graph)
 
     def finish(self, seconds: float) -> None:
-        """Take what comes within `seconds`, and no more when somebody loses patience."""
+        """Take the answers that come within `seconds`, unless the user interrupts."""
         with contextlib.suppress(KeyboardInterrupt):
             self.take_answers(seconds)
-        self.asked.clear()
-
-    def handed_over(self) -> bytes:
-        """Return what this process has gathered, for `take_over` in another one."""
-        return msgspec.json.encode(Gathered(old=list(self.old.values()), new=list(self.new.values())))
-
-    def take_over(self, encoded: bytes) -> None:
-        gathered = msgspec.json.decode(encoded, type=Gathered)
-        self.old.update((sketch.pair, sketch) for sketch in gathered.old)
-        self.new.update((sketch.pair, sketch) for sketch in gathered.new)
+        self.requested.clear()
 
     def graphs(self, plan: Iterable[Pair]) -> dict[str, Graph]:
-        """Return the graphs by case, of the first target in the plan that there is a sketch of."""
-        found: dict[str, Graph | None] = {}
+        """Return the graph of each case, on the first target in the plan for which one was found."""
+        first: dict[str, Graph | None] = {}
         for pair in plan:
-            sketch = self.new.get(pair) or self.old.get(pair)
-            if sketch is not None and pair[0] not in found:
-                found[pair[0]] = sketch.graph
-        return {case: graph for case, graph in found.items() if graph is not None}
+            if pair in self.found:
+                first.setdefault(pair[0], self.found[pair].graph)
+        return {case: graph for case, graph in first.items() if graph is not None}
 
-    def keep(self) -> None:
-        """Keep what is new, with what was there before of the same files."""
-        files: dict[str, dict[Pair, Sketch]] = {}
-        for pair, sketch in self.new.items():
-            if sketch.target.partition("-")[0].partition(":")[0] in IN_TREE:  # another back-end is no part of the build
-                files.setdefault(sketch.file, {})[pair] = sketch
-        for file, new in files.items():
-            place = self.place(file)
-            if place is not None:
-                shelf = Shelf(state=self.state, sketches=list({**self.shelf(file), **new}.values()))
+    def write_cache(self) -> None:
+        """Write the cache entries of those case files of which a graph was recorded."""
+        files: dict[str, dict[Pair, RecordedGraph]] = {}
+        for pair, recorded in self.found.items():
+            if recorded.target.partition("-")[0].partition(":")[0] in IN_TREE:  # the build doesn't describe the others
+                files.setdefault(recorded.file, {})[pair] = recorded
+        for file, graphs in files.items():
+            path, merged = self.path_of(file), {**self.entry(file), **graphs}
+            if path is not None and merged != self.entry(file):
+                entry = CacheEntry(state=self.state, graphs=list(merged.values()))
                 with contextlib.suppress(OSError):
-                    write_whole(place, msgspec.json.encode(shelf).decode())
+                    write_whole(path, msgspec.json.encode(entry).decode())
 
-    def shelf(self, file: str) -> Mapping[Pair, Sketch]:
-        """Return what is kept of a case file."""
-        if file not in self.shelves:
-            place = self.place(file)
-            shelf = None
-            if place is not None:
+    def entry(self, file: str) -> dict[Pair, RecordedGraph]:
+        """Return the valid cached graphs of a case file."""
+        if file not in self.entries:
+            self.entries[file] = {}
+            path = self.path_of(file)
+            if path is not None:
                 with contextlib.suppress(OSError, msgspec.DecodeError):
-                    shelf = msgspec.json.decode(place.read_bytes(), type=Shelf)
-            holds = shelf is not None and shelf.state == self.state
-            self.shelves[file] = {sketch.pair: sketch for sketch in shelf.sketches} if shelf and holds else {}
-        return self.shelves[file]
+                    entry = msgspec.json.decode(path.read_bytes(), type=CacheEntry)
+                    if entry.state == self.state:
+                        self.entries[file] = {recorded.pair: recorded for recorded in entry.graphs}
+        return self.entries[file]
 
-    def place(self, file: str) -> Path | None:
+    def path_of(self, file: str) -> Path | None:
+        """Return the path of a case file's cache entry."""
         if self.directory is None:
             return None
         build = self.build
@@ -173,7 +158,7 @@ class Sketches:
 
     @cached_property
     def state(self) -> str:
-        """What tells this state of torch and of what draws from another: the sizes and times of their files."""
+        """A digest of what graphs depend on: the sizes and times of the files of torch and of this package."""
         torch = Path(self.build.path)
         found = []
         for path in [torch / "version.py", *sorted((torch / "lib").glob("*torch*"))]:

@@ -1,4 +1,4 @@
-"""Runs programs in this very process, so that a debugger can step into them."""
+"""Runs programs in the current process, so that a debugger can step into them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from conformance.model.build import Build
 
 
 class InProcess:
-    """Runs each program here and now, so that a debugger can step into it."""
+    """Takes requests as `Workers` does, and runs each when its answer is asked for."""
 
     def __init__(self, modules: Sequence[str], devices: Sequence[str]) -> None:
-        # Only here, since this imports torch.
+        # Imported here because they import torch.
         from conformance.worker import build  # noqa: PLC0415
         from conformance.worker.engine import Engine  # noqa: PLC0415
 

@@ -1,12 +1,22 @@
-"""Programs: a case as one torch runs it, every alternative chosen."""
+"""Makes the program that one version of torch runs of a case: every alternative is chosen."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from conformance.language import versions, vocabulary
-from conformance.model.build import Target
+from conformance.model.build import Build, Target
 from conformance.model.case import Case
+from conformance.model.outcome import Outcome
+
+
+def outcome_without_run(case: Case, target: Target, build: Build) -> Outcome | None:
+    """Return the outcome of a case that can't be run on `target` with this build, or None when it can."""
+    absent = build.why_absent(target.device)
+    if absent:
+        return Outcome(status="not-run", reason=f"device {target.device} is absent: {absent}")
+    unsupported = why_unsupported(case, target, build.torch)
+    return Outcome(status="unsupported", reason=unsupported) if unsupported else None
 
 
 def why_unsupported(case: Case, target: Target, torch: str) -> str:
@@ -37,7 +47,7 @@ def program_of(case: Case, target: Target, torch: str) -> dict[str, Any]:
 
 
 def chosen(step: dict[str, Any], torch: str) -> dict[str, Any]:
-    """Return `step` with the alternatives that hold for `torch`."""
+    """Return `step` with the alternatives for `torch`."""
     if "expect" in step:
         entries = [
             {**entry, "checks": [[name, choose(value, torch), line] for name, value, line in entry["checks"]]}
@@ -56,6 +66,7 @@ def chosen(step: dict[str, Any], torch: str) -> dict[str, Any]:
 
 
 def choose(value: Any, torch: str) -> Any:
+    """Return the value that a check expects, with the alternatives for `torch`."""
     if not isinstance(value, dict):
         return value
     if "torch" in value:

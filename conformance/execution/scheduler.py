@@ -1,4 +1,4 @@
-"""Keeps the worker busy: sends the programs of the next items while pytest is at the current one."""
+"""Sends the programs of the next items to the worker while pytest reports the current one."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from conformance.execution.gpus import share_of_gpus
-from conformance.execution.graphs import Sketches
+from conformance.execution.graphs import GraphRecorder
 from conformance.execution.in_process import InProcess
-from conformance.execution.program import program_of, why_unsupported
+from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.workers import Workers
 from conformance.model.build import Build, Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
 
-WINDOW = 64  # programs under way at once: enough that neither side waits for the other's bookkeeping
-SKETCHING_SECONDS = 60.0  # what the sketches may take at the end
-HURRIED_SECONDS = 3.0
+WINDOW = 64  # programs in flight: enough that neither process waits for the other
+RECORDING_SECONDS = 60.0  # how long to wait for graphs at the end of a run
+STOPPED_RECORDING_SECONDS = 3.0  # and at the end of a run that was stopped
 
 
 class Item(Protocol):
-    """A case on a target, as pytest has it; `number` is that of its request."""
+    """A pytest item: a case on a target; `number` is that of its request."""
 
     case: Case
     target: Target
@@ -35,23 +35,12 @@ class Item(Protocol):
     def is_marked_by_others(self) -> bool: ...
 
 
-class Executor(Protocol):
-    """Runs programs, in a process of its own (`Workers`) or in this one (`InProcess`)."""
-
-    def handshake(self) -> Build: ...
-    def request(self, number: int, program: dict[str, Any]) -> None: ...
-    def is_queued(self, number: int) -> bool: ...
-    def outcome(self, number: int) -> dict[str, Any]: ...
-    def answer(self, number: int, seconds: float) -> dict[str, Any] | None: ...
-    def close(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Where and how programs are run.
 
-    `number` is that of this process among those of pytest-xdist, counted from 0, and None where there are no others;
-    `kept` is the directory in which graphs are kept, and None where none are.
+    `number` is that of this pytest-xdist worker, counted from 0, and None without pytest-xdist. `cache` is the
+    directory in which graphs are cached, and None if they are not.
     """
 
     python: str
@@ -61,23 +50,23 @@ class Settings:
     in_process: bool = False
     debugged: bool = False
     number: int | None = None
-    kept: Path | None = None
+    cache: Path | None = None
 
 
 class Scheduler:
-    """Decides which programs the executor has, and hands out its answers."""
+    """Decides which programs the executor gets next, and returns their outcomes."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.executor: Executor | None = None
+        self.executor: Workers | InProcess | None = None
         self.items: Sequence[Item] = ()
         self.next = 0  # the first item that has not been sent
-        self.in_order = settings.number is None  # pytest-xdist deals out items as it likes
+        self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
 
     def start(self) -> None:
-        """Start the worker; it imports torch while the caller goes on."""
+        """Start the worker, which imports torch while the caller collects."""
         if self.executor is None:
-            gc.disable()  # until all items are there: hardly anything that is made before is garbage
+            gc.disable()  # until all items are collected: hardly anything that collecting allocates is garbage
             chosen = self.settings
             if chosen.in_process:
                 self.executor = InProcess(chosen.modules, chosen.devices)
@@ -87,7 +76,7 @@ class Scheduler:
 
     @cached_property
     def build(self) -> Build:
-        """The torch under test; waits until the worker has imported it."""
+        """The build under test; waits until the worker has imported torch."""
         self.start()
         assert self.executor is not None
         return self.executor.handshake()
@@ -97,16 +86,16 @@ class Scheduler:
         return "build" in self.__dict__
 
     def order(self, items: Sequence[Item]) -> None:
-        """Take note of the items of the run, in the order in which they will be run."""
+        """Give the items of the run, which are in the order of the run, their numbers."""
         if self.executor is not None:
-            gc.freeze()  # they are here to stay, and collecting garbage need not look at them again and again
+            gc.freeze()  # the items live as long as the process: the garbage collector need not traverse them
             gc.enable()
         self.items = items
         for number, item in enumerate(items):
             item.number = number
 
     def offer(self, item: Item, following: Item | None) -> None:
-        """Send what comes next, seen from `item`, which is about to run."""
+        """Send the program of `item`, which is about to run, and those of the next items."""
         if self.in_order:
             if item.number == self.next or self.next - item.number < WINDOW // 2:
                 end = min(max(item.number, self.next) + WINDOW, len(self.items))
@@ -114,12 +103,11 @@ class Scheduler:
                     self.send_ahead(upcoming)
                 self.next = max(self.next, end)
         else:
-            self.send_ahead(item)
-            if following is not None:
-                self.send_ahead(following)
+            for upcoming in filter(None, (item, following)):
+                self.send_ahead(upcoming)
 
     def send_ahead(self, item: Item) -> None:
-        if not item.is_marked_by_others and not self.why_not(item):
+        if not item.is_marked_by_others and outcome_without_run(item.case, item.target, self.build) is None:
             self.send(item)
 
     def send(self, item: Item) -> None:
@@ -127,32 +115,24 @@ class Scheduler:
         if not self.executor.is_queued(item.number):
             self.executor.request(item.number, program_of(item.case, item.target, self.build.torch))
 
-    def why_not(self, item: Item) -> str:
-        """Return why an item can't be run here, or an empty string."""
-        return self.build.why_absent(item.target.device) or why_unsupported(item.case, item.target, self.build.torch)
-
     def run(self, item: Item) -> Outcome:
-        """Return the outcome of `item`, which may have been sent long ago."""
-        absent = self.build.why_absent(item.target.device)
-        if absent:
-            return Outcome(status="not-run", reason=f"device {item.target.device} is absent: {absent}")
-        unsupported = why_unsupported(item.case, item.target, self.build.torch)
-        if unsupported:
-            return Outcome(status="unsupported", reason=unsupported)
-        self.send(item)
-        assert self.executor is not None
-        outcome = outcome_of(self.executor.outcome(item.number))
-        self.sketches.see(item.case, item.target, outcome)
+        """Return the outcome of `item`, whose program may have been sent before."""
+        outcome = outcome_without_run(item.case, item.target, self.build)
+        if outcome is None:
+            self.send(item)
+            assert self.executor is not None
+            outcome = outcome_of(self.executor.outcome(item.number))
+            self.graph_recorder.add(item.case, item.target, outcome)
         return outcome
 
     @cached_property
-    def sketches(self) -> Sketches:
-        """The graphs of the cases; somebody who debugs one doesn't want to come by twice."""
-        return Sketches(self.build, self.settings.kept, None if self.settings.debugged else self.executor)
+    def graph_recorder(self) -> GraphRecorder:
+        """Collects the graphs of the cases; records none under a debugger, which would stop in each case twice."""
+        return GraphRecorder(self.build, self.settings.cache, None if self.settings.debugged else self.executor)
 
     def finish(self, is_over: bool) -> None:
-        """Take the sketches that are under way, and not much time for it in a run that was stopped; end the worker."""
-        if "sketches" in self.__dict__:
-            self.sketches.finish(SKETCHING_SECONDS if is_over else HURRIED_SECONDS)
+        """Wait for the graphs that were requested, briefly if the run was stopped, and end the worker."""
+        if "graph_recorder" in self.__dict__:
+            self.graph_recorder.finish(RECORDING_SECONDS if is_over else STOPPED_RECORDING_SECONDS)
         if self.executor is not None:
             self.executor.close()

@@ -1,1 +1,1 @@
-"""The suite as a plugin of pytest."""
+"""The suite as a pytest plugin."""

@@ -1,9 +1,9 @@
-"""Finds the suite's configuration where an argument has led pytest away from it.
+"""Finds the suite's configuration when pytest, because of its arguments, used another or none.
 
-pytest looks for its configuration near every argument that is an existing path, and does so before it knows which
-options take one. `--python ../venv/bin/python` or a case file outside of the checkout so hide the configuration that
-loads the suite's plugin. Then this begins again, in the same process, with that configuration named. It is active in
-every pytest of an environment that has the suite, and in any other case does nothing: it adds no option.
+pytest looks for its configuration file near every argument that is an existing path, before it knows which options
+take a path. `--python ../venv/bin/python`, or a case file outside of the checkout, can so hide the configuration that
+loads the suite's plugin. pytest is then run again in the same process, with `-c` and that configuration. This module
+is loaded by every pytest in an environment that has the suite; otherwise it does nothing, and it adds no options.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ CASES = re.compile(r"\A(?=.*^topic:)(?=.*^(cases|programs|ops):)", re.MULTILINE 
 
 
 def is_of_cases(path: Path) -> bool:
-    """Whether a path is that of a case file, as its text shows, or of a directory with some."""
+    """Whether the text of a file is that of a case file, or a directory has such a file."""
     if path.is_dir():
         return any(is_of_cases(child) for child in path.iterdir() if not child.is_dir())
-    return path.suffix in (".yaml", ".yml") and path.is_file() and CASES.search(text_of(path)) is not None
+    return path.suffix in (".yaml", ".yml") and path.is_file() and CASES.search(read_lenient(path)) is not None
 
 
 def configuration_above(directory: Path) -> Path | None:
     """Return the nearest configuration of pytest, from `directory` upwards, if it loads the suite's plugin."""
     for place in (directory, *directory.parents):
         for path in (place / name for name in CONFIGURATIONS):
-            text = text_of(path) if path.is_file() else ""
+            text = read_lenient(path) if path.is_file() else ""
             if SECTION.search(text):
                 return path if PLUGIN in text else None
     return None
 
 
-def text_of(path: Path) -> str:
+def read_lenient(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
-    """Prepare to begin again where the configuration was missed; say how to run case files where there is none."""
+    """Run pytest again if it missed the configuration; without one, say how to run case files."""
     result = yield
     plugins, invocation = early_config.pluginmanager, early_config.invocation_params
     if plugins.hasplugin(PLUGIN) or plugins.is_blocked(PLUGIN):
@@ -58,16 +58,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     if configuration is not None:
         has_path = any(argument.partition("=")[0] in PATH_OPTIONS for argument in given)
         if has_path or any(map(is_of_cases, places)):
-            plugins.import_plugin(PLUGIN)  # so that its options are none that pytest has never heard of
-            plugins.register(Again(configuration))
+            plugins.import_plugin(PLUGIN)  # else its options would be unknown to this pytest
+            plugins.register(Rerun(configuration))
     elif files:
         command = shlex.join(["python", "-m", "conformance", "run", *map(str, invocation.args)])
-        raise pytest.UsageError(f"{files[0]} holds cases that nothing here can collect: run `{command}`")
+        raise pytest.UsageError(
+            f"{files[0]} holds cases, and no configuration here loads the plugin that collects them: run `{command}`"
+        )
     return result
 
 
-class Again:
-    """Begins the command again with a configuration that is named."""
+class Rerun:
+    """Runs pytest again, with the same arguments and the given configuration."""
 
     def __init__(self, configuration: Path) -> None:
         self.configuration = configuration
@@ -76,8 +78,8 @@ class Again:
     def pytest_cmdline_main(self, config: pytest.Config) -> int:
         capture = config.pluginmanager.getplugin("capturemanager")
         if capture is not None:
-            capture.suspend_global_capture(in_=True)  # a debugger reads from the terminal, not from a stand-in
-        place = shlex.join(["-c", str(self.configuration), "--rootdir", str(self.configuration.parent)])
-        with pytest.MonkeyPatch.context() as patch:  # the report tells the arguments as they were given
-            patch.setenv("PYTEST_ADDOPTS", f"{place} {os.environ.get('PYTEST_ADDOPTS', '')}")
+            capture.suspend_global_capture(in_=True)  # a debugger must read from the terminal
+        options = shlex.join(["-c", str(self.configuration), "--rootdir", str(self.configuration.parent)])
+        with pytest.MonkeyPatch.context() as patch:  # not as arguments: the report has those as they were given
+            patch.setenv("PYTEST_ADDOPTS", f"{options} {os.environ.get('PYTEST_ADDOPTS', '')}")
             return int(pytest.main(list(map(str, config.invocation_params.args)), config.invocation_params.plugins))

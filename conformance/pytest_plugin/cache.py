@@ -1,9 +1,7 @@
-"""Keeps what was read from a case file, as Python keeps compiled modules, so that it is checked once.
+"""Caches loaded cases and their stand-alone scripts, so that a case file that didn't change isn't parsed again.
 
-Beside each case stands its script, which takes about as long to write as a file takes to be read again.
-
-An entry holds for one content of the file, one set of known rules and one state of this package. It lies in
-pytest's cache directory; one that can't be read or written is as good as none.
+An entry is valid for one content of the file, one set of rules and one state of this package. Entries are in pytest's
+cache directory; one that can't be read or written is treated as missing.
 """
 
 from __future__ import annotations
@@ -23,13 +21,13 @@ Loaded = list[tuple[Case, Script | None]]
 
 
 class CaseCache:
-    """Loaded cases and their scripts by content, below `directory`; None keeps nothing."""
+    """The entries in `directory`; with None nothing is cached."""
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
 
     def entry(self, content: bytes, name: str, rules: Iterable[str]) -> Path | None:
-        """Return where the cases of a file with this content and name are kept, or None."""
+        """Return the path of the entry of a file with this content and name, or None without a cache."""
         if self.directory is None:
             return None
         digest = hashlib.sha256(content)
@@ -40,8 +38,8 @@ class CaseCache:
         if entry is None:
             return None
         try:
-            loaded: Loaded = pickle.loads(entry.read_bytes())  # noqa: S301 - our own, as a .pyc is Python's own
-        except Exception:  # noqa: BLE001 - whatever is wrong with it, the file itself can be read
+            loaded: Loaded = pickle.loads(entry.read_bytes())  # noqa: S301 - written by this suite, as Python writes a .pyc
+        except Exception:  # noqa: BLE001 - an entry that can't be unpickled is made again
             return None
         return loaded
 

@@ -1,4 +1,4 @@
-"""The case files of one run, read once each, and the rules that their cases cite."""
+"""The case files of one run, each loaded once, and the rules that their cases cite."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from conformance.render.script.script import Script, script_for
 
 
 class CaseSet:
-    """The cases of one run; `root` is what names of files are seen from, and `kept` where read files are kept."""
+    """The cases of one run; messages name files relative to `root`, and loaded files are cached in `cache`."""
 
-    def __init__(self, root: Path, kept: Path | None) -> None:
+    def __init__(self, root: Path, cache: Path | None) -> None:
         self.root = root
-        self.cache = CaseCache(kept)
-        self.known: list[Path] = []  # case files that pytest has found
+        self.cache = CaseCache(cache)
+        self.known: list[Path] = []  # the case files that pytest has found
         self.read: dict[Path, list[Case] | CaseFileError] = {}
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
@@ -35,23 +35,20 @@ class CaseSet:
         self.scripts: dict[str, Script | None] = {}
 
     def name_of(self, path: Path) -> str:
-        """Return the name by which messages call a file: relative to pytest's root where it lies below it."""
+        """Return the name of a file in messages: relative to pytest's root if it lies below it."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
 
     def rules_of(self, path: Path) -> dict[str, Rule]:
-        """Return the rules that the cases in the file at `path` may cite: the shipped ones and those beside it.
+        """Return the rules that the cases in the file at `path` may cite: the shipped ones and those nearest to it.
 
-        Where both have a rule, the one beside the cases counts: a changed copy of the suite cites its own.
+        A rule nearest to it replaces the shipped one of its name: a modified copy of the suite cites its own rules.
         """
         directory = path.parent
         if directory not in self.rules_for:
-            self.rules_for[directory] = self.find_rules_for(directory)
+            shipped = self.read_rules(shipped_cases() / RULES_FILE)
+            own = nearest(directory, RULES_FILE)
+            self.rules_for[directory] = shipped if own is None else {**shipped, **self.read_rules(own)}
         return self.rules_for[directory]
-
-    def find_rules_for(self, directory: Path) -> dict[str, Rule]:
-        shipped = self.read_rules(shipped_cases() / RULES_FILE)
-        own = nearest(directory, RULES_FILE)
-        return shipped if own is None else {**shipped, **self.read_rules(own)}
 
     def read_rules(self, path: Path) -> dict[str, Rule]:
         if path not in self.rules_read:
@@ -108,7 +105,7 @@ class CaseSet:
     def cases(self, path: Path) -> list[Case]:
         """Return the cases of a file; raise CaseFileError when it has problems.
 
-        The first call reads every file that is known by then, while the worker imports torch.
+        The first call loads all files that pytest has found by then, while the worker imports torch.
         """
         if path not in self.known:
             self.known.append(path)
@@ -154,7 +151,7 @@ class CaseSet:
         return {path: cases for path, cases in self.read.items() if not isinstance(cases, CaseFileError)}
 
     def broken(self) -> list[str]:
-        """Return a line for each case file that does not load."""
+        """Return a line for each case file that doesn't load."""
         broken = {path: cases for path, cases in self.read.items() if isinstance(cases, CaseFileError)}
         return [f"{self.name_of(path)} does not load: {error.problems[0]}" for path, error in broken.items()]
 

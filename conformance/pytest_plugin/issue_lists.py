@@ -1,4 +1,4 @@
-"""The lists of known issues that hold for the case files of one run."""
+"""The lists of known issues that apply to the case files of one run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.results.known_issues import KnownIssues, load_known_issues
 
 
 class IssueLists:
-    """The lists beside the cases of a set; one that is `given` holds for all, and where `is_none` there is none."""
+    """The list nearest to each case file, or the one that is `given` for all, or none if `is_none`."""
 
     def __init__(self, case_set: CaseSet, given: Path | None, *, is_none: bool) -> None:
         self.case_set = case_set
@@ -22,7 +22,7 @@ class IssueLists:
         self.lists: dict[Path, KnownIssues | CaseFileError] = {}
 
     def of(self, directory: Path) -> KnownIssues:
-        """Return the known issues that hold for the case files in `directory`; raise CaseFileError for a wrong list."""
+        """Return the known issues for the case files in `directory`; raise CaseFileError for a list with problems."""
         if directory not in self.lists:
             try:
                 self.lists[directory] = self.load(directory)
@@ -45,10 +45,10 @@ class IssueLists:
             raise CaseFileError([unreadable(name, error)]) from None
 
     def without_case(self, places: Iterable[Path]) -> list[str]:
-        """Return a line for each known issue that is about no case, of those lists whose cases have all been read.
+        """Return a line for each known issue that matches no case, from lists whose cases have all been loaded.
 
-        Such a list stands in one of `places`, which were searched for cases, or was asked for. Lists that it includes
-        are somebody else's, and may speak of cases that are not here.
+        Such a list lies in one of `places`, the directories that were collected, or was given. The lists that it
+        includes are left out: they may be about cases that are not here.
         """
         ids = self.case_set.ids_by_list(lambda directory: self.given or nearest(directory, ISSUES_FILE))
         places = tuple(places)

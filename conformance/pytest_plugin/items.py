@@ -1,4 +1,4 @@
-"""Cases as pytest sees them: a file for each case file, an item for each case on each target."""
+"""pytest's collectors and items: a file for each case file, an item for each case on each target."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pytest
 from _pytest._code.code import ReprFileLocation, TerminalRepr
 from _pytest._io import TerminalWriter
 
-from conformance.execution.workers import Refused
+from conformance.execution.worker_process import Refused
 from conformance.language.errors import CaseFileError
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.status import TABLE
-from conformance.pytest_plugin.session import ConformanceSession, command
+from conformance.pytest_plugin.session import ConformanceSession, marks_of
 from conformance.render.failure import failure_text, line_in_file
 
 
 class CaseFailed(Exception):
-    """An item's outcome is red."""
+    """The outcome of an item has a status that fails the run."""
 
 
 class CaseFile(pytest.File):
@@ -32,7 +32,7 @@ class CaseFile(pytest.File):
 
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, conformance: ConformanceSession) -> CaseFile:
-        elsewhere = not path.is_relative_to(parent.config.rootpath)  # there pytest leaves the name out of the id
+        elsewhere = not path.is_relative_to(parent.config.rootpath)  # pytest's own id would then lack the file's name
         name = os.path.relpath(path, parent.config.rootpath).replace(os.sep, "/") if elsewhere else None
         node: CaseFile = cls.from_parent(parent, path=path, nodeid=name)
         node.conformance = conformance
@@ -40,12 +40,12 @@ class CaseFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         if self.conformance.refused:
-            return  # the first file has said why, and nothing can be run
+            return  # the first file has raised the error
         try:
             cases = self.conformance.case_set.cases(self.path)
         except CaseFileError as error:
             if self.is_asked_for_items():
-                raise  # pytest would else only say that they are not there
+                raise  # otherwise pytest would say that the items were not found, and not why
             yield BrokenFile.of(self, error)
             return
         try:
@@ -57,7 +57,7 @@ class CaseFile(pytest.File):
         for case in cases:
             level = self.conformance.case_set.level_of(case, self.path)
             for target in targets:
-                yield CaseItem.of(self, case, target, self.conformance.marks(case, target, level))
+                yield CaseItem.of(self, case, target, marks_of(case.topic, case.rules, level, target))
 
     def is_asked_for_items(self) -> bool:
         """Whether an argument names a case of this file."""
@@ -66,14 +66,14 @@ class CaseFile(pytest.File):
         return any(item and (place / file).resolve() == self.path for file, _, item in named)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002 - as pytest calls it
-        """Return the problems of the file as they are; a traceback through the loader would tell nothing."""
+        """Return the problems of the file, without a traceback through the loader."""
         if isinstance(excinfo.value, (CaseFileError, Refused)):
             return str(excinfo.value)
         return super().repr_failure(excinfo)
 
 
 class BrokenFile(pytest.Item):
-    """Stands for the cases of a file that can't be read, and fails; the other files are run."""
+    """A failing item in place of the cases of a file that doesn't load; the other files are run."""
 
     error: CaseFileError
 
@@ -118,12 +118,12 @@ class CaseItem(pytest.Item):
 
     @property
     def is_marked_by_others(self) -> bool:
-        """Whether somebody else's marker, such as skip or xfail, may have a say in how the item is run."""
+        """Whether the item has markers that the suite didn't give it, such as skip or xfail."""
         return self.marks_given != sum(len(node.own_markers) for node in self.listchain())
 
     @property
     def entry(self) -> tuple[str, str, str]:
-        """The case, the target and the file of the item, by which other processes know it."""
+        """The case, the target and the file of the item, by which it is known in other processes."""
         return self.case.id, str(self.target), str(self.path)
 
     def runtest(self) -> None:
@@ -137,7 +137,7 @@ class CaseItem(pytest.Item):
         if reported == "skipped":
             pytest.skip(f"{outcome.status}: {outcome.reason}")
         if reported == "xfailed" and outcome.issue is not None:
-            pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # goes on with --runxfail
+            pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # returns with --runxfail
         if reported != "passed":
             raise CaseFailed(outcome.summary)
 
@@ -152,7 +152,7 @@ class CaseItem(pytest.Item):
 
 
 class FailureRepr(TerminalRepr):
-    """The text below a failing item, made when somebody looks at it."""
+    """The text of a failing item, made only if it is printed."""
 
     def __init__(self, item: CaseItem, where: ReprFileLocation) -> None:
         self.item = item
@@ -165,4 +165,4 @@ class FailureRepr(TerminalRepr):
         text = failure_text(item.case, item.target, item.outcome, item.conformance.case_set.rules_of(item.path), known)
         for line in text.splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))
-        tw.line(f"\nrun it alone: {command(item.conformance.choices, item.nodeid)}")
+        tw.line(f"\nrun it alone: {item.conformance.command(item.nodeid)}")

@@ -19,15 +19,15 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("conformance", "autograd conformance")
     group.addoption(
         "--python", metavar="PATH",
-        help="the interpreter whose torch is tested; it needs torch and nothing else (default: this one)",
+        help="the interpreter whose torch is tested; it needs nothing but torch (default: this one)",
     )  # fmt: skip
     group.addoption(
         "--device", metavar="NAME", action="append", default=[],
-        help="a device to run the cases on; repeatable (default: every one that this torch has of cpu, cuda, mps, xpu)",
+        help="a device to run the cases on; repeatable (default: those of cpu, cuda, mps and xpu that this torch has)",
     )  # fmt: skip
     group.addoption(
         "--device-module", metavar="MODULE", action="append", default=[],
-        help="a module that the worker imports first, for devices that live outside PyTorch; repeatable",
+        help="a module that the worker imports first, for an out-of-tree device; repeatable",
     )  # fmt: skip
     group.addoption(
         "--require-device", metavar="NAME", action="append", default=[],

@@ -1,7 +1,7 @@
-"""The pytest plugin: collects case files, runs each case on each target, and writes the report.
+"""The hooks of a run: collect case files, run each case on each target, and write the report.
 
-pytest's own process never imports torch, save with `--isolation none`. The worker is started as soon as
-it is known that there are cases, so that importing torch and reading YAML overlap.
+pytest's own process never imports torch, except with `--isolation none`. The worker is started before collection if
+an argument holds cases, so that it imports torch while the case files are read.
 """
 
 from __future__ import annotations
@@ -15,25 +15,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.execution.workers import Refused
+from conformance.execution.worker_process import Refused
 from conformance.language.files import SUFFIXES, is_case_file, nearest
 from conformance.language.rules import FILE as RULES_FILE
-from conformance.model.build import Build
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
 from conformance.model.shard import Shard
 from conformance.model.status import TABLE
+from conformance.pytest_plugin import distributed
 from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.options import add_markers, add_options
-from conformance.pytest_plugin.protocol import nobody_listens, run_briefly
+from conformance.pytest_plugin.protocol import is_shortened, run_shortened
 from conformance.pytest_plugin.recorder import Recorder
 from conformance.pytest_plugin.session import ConformanceSession
 from conformance.results.merge import another_build
 
-HANDED_OVER = "conformance_sketches"  # the key of what workers of pytest-xdist have gathered
-BROKEN = "conformance_broken"  # and of the case files that they could not load
 NARROWING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf")  # options that leave cases out
+GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,35 +42,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     add_markers(config)
     if not config.option.help:
-        config.pluginmanager.register(Running(config), "conformance-running")
+        config.pluginmanager.register(RunHooks(config), "conformance-run")
 
 
-Collected = tuple[str, str, str]  # a case's id, a target and a case file
+class RunHooks:
+    """The hooks of one run and their state.
 
-
-class Running:
-    """The hooks of one run and what they share.
-
-    With pytest-xdist each worker runs items, and what it found out travels on pytest's own reports to
-    the controller, which records. Without it, one process does both.
+    With pytest-xdist, the workers run items and the controller records: outcomes travel on pytest's own reports.
+    Without it, one process does both.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.conformance = ConformanceSession(config)
-        self.runs_items = hasattr(config, "workerinput") or not getattr(config.option, "tx", None)
-        self.recorder = None if hasattr(config, "workerinput") else Recorder(config, self.conformance)
-        self.collected: list[Collected] = []
+        self.recorder = None if distributed.is_worker(config) else Recorder(config, self.conformance)
+        self.collected: list[distributed.CollectedItem] = []
         self.why_deselected: dict[Pair, str] = {}
-        self.introduced = False
-        self.defects = 0  # items at which the suite itself failed
-        self.strangers: dict[Any, str] = {}  # workers that test another build, and what tells so
-        self.named = {path_of(argument, config) for argument in config.args}
-        self.broken: list[str] = []  # a line for each case file that workers of pytest-xdist could not load
+        self.is_start_sent = False  # of a pytest-xdist worker
+        self.defects = 0  # the number of items with an internal error
+        self.other_builds: dict[Any, str] = {}  # pytest-xdist workers whose build differs, and a line about each
+        self.named = {(config.invocation_params.dir / str(each).partition("::")[0]).resolve() for each in config.args}
+        self.broken: list[str] = []  # a line for each case file that pytest-xdist workers could not load
 
     def pytest_sessionstart(self) -> None:
-        """Start the worker before anything is collected, if there are cases among the arguments."""
-        if self.runs_items and any(holds_cases(path) for path in self.named):
+        """Start the worker process before collection, if an argument holds cases."""
+        if not distributed.is_controller(self.config) and any(holds_cases(path) for path in self.named):
             try:
                 self.conformance.scheduler.start()
             except Refused as error:
@@ -88,7 +83,7 @@ class Running:
         return CaseFile.of(parent, file_path, self.conformance)
 
     def is_among_cases(self, path: Path) -> bool:
-        """Whether rules.yaml below pytest's root or an argument governs a file, or it is a case file in an argument."""
+        """Whether rules.yaml below the root or an argument applies to a file, or an argument is its directory."""
         rules = nearest(path.parent, RULES_FILE)
         if rules is not None and any(rules.is_relative_to(place) for place in (self.config.rootpath, *self.named)):
             return True
@@ -97,13 +92,14 @@ class Running:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         self.collected = [item.entry for item in items if isinstance(item, CaseItem)]
-        others = {item for item in items if isinstance(item, CaseItem) and self.why_not(item)}
-        if others:
-            config.hook.pytest_deselected(items=[item for item in items if item in others])
-            items[:] = [item for item in items if item not in others]
+        deselected = [item for item in items if isinstance(item, CaseItem) and self.why_excluded(item)]
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
+            excluded = set(deselected)
+            items[:] = [item for item in items if item not in excluded]
 
-    def why_not(self, item: CaseItem) -> str:
-        """Return why an option of the suite's own deselects an item, or an empty string."""
+    def why_excluded(self, item: CaseItem) -> str:
+        """Return why `--shard` or `--level` deselects an item, or an empty string."""
         level = self.config.option.level
         part: Shard | None = self.config.option.shard
         if part is not None and not part.includes(item.case.id):
@@ -114,11 +110,11 @@ class Running:
         for item in items:
             if isinstance(item, CaseItem):
                 case, target, _ = item.entry
-                self.why_deselected[case, target] = self.why_not(item) or "deselected"
+                self.why_deselected[case, target] = self.why_excluded(item) or "deselected"
 
     @cached_property
-    def is_brief(self) -> bool:
-        return nobody_listens(self.config)
+    def is_shortened(self) -> bool:
+        return is_shortened(self.config)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -127,8 +123,8 @@ class Running:
         if self.recorder is not None and self.collected and not self.config.option.collectonly:
             self.begin_report(self.collected, self.why_deselected)
 
-    def begin_report(self, collected: Sequence[Collected], why_deselected: dict[Pair, str]) -> None:
-        """Open the report; its plan is all that was collected, so that shards of a run have the same plan."""
+    def begin_report(self, collected: Sequence[distributed.CollectedItem], why_deselected: dict[Pair, str]) -> None:
+        """Begin the report; its plan is everything that was collected, so that all shards have the same plan."""
         assert self.recorder is not None
         for file in dict.fromkeys(file for *_, file in collected):
             self.conformance.case_set.cases(Path(file))
@@ -145,9 +141,9 @@ class Running:
         if not isinstance(item, CaseItem):
             return None
         self.conformance.scheduler.offer(item, nextitem if isinstance(nextitem, CaseItem) else None)
-        if not self.is_brief or item.is_marked_by_others:
+        if not self.is_shortened or item.is_marked_by_others:
             return None
-        run_briefly(item)
+        run_shortened(item)
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -164,12 +160,15 @@ class Running:
         if outcome is not None:
             outcome = msgspec.structs.replace(outcome, case=item.case.id, target=str(item.target))
             attached = outcome.record()
-            if self.recorder is None and not self.introduced:
-                self.introduced = True
-                build = msgspec.to_builtins(self.conformance.scheduler.build)
-                attached["introduction"] = (build, self.collected, list(self.why_deselected.items()))
-            report.__dict__["conformance"] = attached  # plain, so that pytest-xdist carries it across
-            if outcome.status == "unsupported":  # where pytest says why it was skipped, the case is of more use than us
+            if self.recorder is None and not self.is_start_sent:
+                self.is_start_sent = True
+                deselected = list(self.why_deselected.items())
+                start = distributed.WorkerStart(
+                    build=self.conformance.build, collected=self.collected, why_deselected=deselected
+                )
+                attached["start"] = msgspec.to_builtins(start)
+            report.__dict__["conformance"] = attached  # builtins alone, which pytest-xdist can serialize
+            if outcome.status == "unsupported":  # else pytest shows a line of this package as the place of the skip
                 report.longrepr = (item.case.file, item.case.line, f"Skipped: {outcome.reason}")
         return report
 
@@ -179,68 +178,68 @@ class Running:
         if attached is None or self.recorder is None:
             return
         self.defects += TABLE[attached["status"]].pytest == "error"
-        introduction = attached.pop("introduction", None)
-        if introduction is not None:
-            self.meet(introduction, getattr(report, "node", None))
-        if getattr(report, "node", None) not in self.strangers:
+        node = getattr(report, "node", None)  # a pytest-xdist worker
+        start = attached.pop("start", None)
+        if start is not None:
+            self.take_start(msgspec.convert(start, distributed.WorkerStart), node)
+        if node not in self.other_builds:
             self.recorder.add(outcome_of(attached))
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Let what says nothing of torch count as an error, not as a failure."""
+        """Count an internal error as an error, not as a failure."""
         attached = report.__dict__.get("conformance")
         is_error = attached is not None and TABLE[attached["status"]].pytest == "error"
         return ("error", "E", "ERROR") if is_error else None
 
-    def meet(self, introduction: tuple[dict[str, Any], Sequence[Collected], Any], node: Any) -> None:
-        """Take note of what a worker of pytest-xdist says of itself; one that tests another build is a stranger."""
+    def take_start(self, start: distributed.WorkerStart, node: Any) -> None:
+        """Begin the report with the first pytest-xdist worker's start; compare the build of each other with its."""
         assert self.recorder is not None
-        facts, collected, why_deselected = introduction
-        build = msgspec.convert(facts, Build)
         if self.recorder.journal is None:
-            self.conformance.scheduler.build = build
-            self.collected = list(collected)
-            self.begin_report(collected, {(case, target): why for (case, target), why in why_deselected})
+            self.conformance.scheduler.build = start.build
+            self.collected = start.collected
+            self.begin_report(start.collected, dict(start.why_deselected))
             return
-        difference = another_build(self.conformance.build, build)
+        difference = another_build(self.conformance.build, start.build)
         if difference is not None:
             fact, expected, found = difference
             name = getattr(getattr(node, "gateway", None), "id", "a worker")
-            self.strangers[node] = f"{name} tests another build: {fact} is {found}, and elsewhere {expected}"
+            self.other_builds[node] = f"{name} tests another build: {fact} is {found}, and elsewhere {expected}"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.config.option.shard and self.collected:
-            session.exitstatus = exitstatus = pytest.ExitCode.OK  # a shard may well hold none of few cases
-        green = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        if self.recorder is not None and exitstatus in green and any(self.complaints()):
+            session.exitstatus = exitstatus = pytest.ExitCode.OK  # with few cases a shard may be empty
+        if self.recorder is not None and exitstatus in GREEN and any(self.complaints()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        if self.defects and exitstatus in (*green, pytest.ExitCode.TESTS_FAILED):
-            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR  # so that nobody takes the run for a verdict on torch
+        is_over = exitstatus in (*GREEN, pytest.ExitCode.TESTS_FAILED)
+        if self.defects and is_over:
+            session.exitstatus = pytest.ExitCode.INTERNAL_ERROR  # TESTS_FAILED would be a verdict on torch
         scheduler = self.conformance.scheduler
-        scheduler.finish(is_over=exitstatus in (*green, pytest.ExitCode.TESTS_FAILED) and not stopped(session))
+        scheduler.finish(is_over=is_over and not (session.shouldstop or session.shouldfail))
         if self.recorder is None:
-            self.config.workeroutput[BROKEN] = self.conformance.case_set.broken()  # type: ignore[attr-defined]
-            if scheduler.knows_build:
-                self.config.workeroutput[HANDED_OVER] = scheduler.sketches.handed_over()  # type: ignore[attr-defined]
+            graphs = list(scheduler.graph_recorder.found.values()) if scheduler.knows_build else []
+            distributed.send_end(
+                self.config, distributed.WorkerEnd(broken=self.conformance.case_set.broken(), graphs=graphs)
+            )
         elif self.recorder.journal is not None:
-            graphs = scheduler.sketches.graphs(self.recorder.journal.report.pairs)
-            scheduler.sketches.keep()
-            self.recorder.finish(int(session.exitstatus), graphs)
+            scheduler.graph_recorder.write_cache()
+            of_cases = scheduler.graph_recorder.graphs(self.recorder.journal.report.pairs)
+            self.recorder.finish(int(session.exitstatus), of_cases)
 
     def complaints(self) -> Iterator[str]:
-        """Yield a line for each reason why a run is red besides its outcomes."""
+        """Yield a line for each reason other than an outcome for which the run fails."""
         yield from (f"required device {line}" for line in self.conformance.lost_devices())
         yield from self.broken or self.conformance.case_set.broken()
         yield from self.strays()
-        yield from self.strangers.values()
+        yield from self.other_builds.values()
         if self.defects:
             yield f"internal error: {self.defects} item{'s' * (self.defects > 1)}: {TABLE['internal-error'].headline}"
 
     def strays(self) -> list[str]:
-        """Return a line for each known issue or rename that is about no case, if all cases were found."""
+        """Return a line for each known issue or rename that matches no case, if all cases were collected."""
         narrowed = any(getattr(self.config.option, name, None) for name in NARROWING)
         is_recorded = self.recorder is not None and self.recorder.journal is not None
-        broken = self.broken or self.conformance.case_set.broken()  # entries may be about their cases
+        broken = self.broken or self.conformance.case_set.broken()  # an entry may match one of their cases
         if narrowed or broken or not is_recorded or not all(map(Path.is_dir, self.named)):
             return []
         renames = self.conformance.case_set.stray_renames(self.named)
@@ -248,12 +247,12 @@ class Running:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take over what a worker of pytest-xdist has gathered; one that died has left nothing."""
-        gathered = getattr(node, "workeroutput", {})
-        self.broken = gathered.get(BROKEN, self.broken)
-        handed_over = gathered.get(HANDED_OVER)
-        if handed_over is not None and self.conformance.scheduler.knows_build:
-            self.conformance.scheduler.sketches.take_over(handed_over)
+        """Take what a pytest-xdist worker sent at its end."""
+        end = distributed.end_of(node)
+        if end is not None:
+            self.broken = end.broken
+            if self.conformance.scheduler.knows_build:
+                self.conformance.scheduler.graph_recorder.found.update((graph.pair, graph) for graph in end.graphs)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         complaints = list(self.complaints())
@@ -274,15 +273,6 @@ class Running:
             terminalreporter.write_line(self.recorder.error, red=True)
 
 
-def stopped(session: pytest.Session) -> bool:
-    """Whether a run was ended before its last item, as by -x."""
-    return bool(session.shouldstop or session.shouldfail)
-
-
-def path_of(argument: object, config: pytest.Config) -> Path:
-    return (config.invocation_params.dir / str(argument).partition("::")[0]).resolve()
-
-
 def holds_cases(path: Path) -> bool:
-    """Whether a path that stands on the command line is a case file or a directory of cases."""
+    """Whether an argument of the command line is a case file or a directory of cases."""
     return path.suffix in SUFFIXES or (path / RULES_FILE).is_file() or is_of_cases(path)

@@ -1,8 +1,7 @@
-"""Runs an item in fewer steps than pytest does, where nobody could tell the difference.
+"""A shortened runtest protocol, used when no plugin but pytest's own hooks into the phases of an item.
 
-A case has no fixtures, prints nothing and logs nothing in pytest's process: its setup and teardown do
-nothing, and there is nothing to capture, yet all that costs pytest more than the case itself. When
-only pytest's own plugins listen, the three phases are reported without being gone through.
+A case has no fixtures, and prints and logs nothing in pytest's process. Its setup, teardown and capturing have no
+effect but take longer than the case itself, so these phases are reported without being run.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ OURS = ("_pytest.", "xdist.", "conformance.")
 OPTIONS = ("setupshow", "setuponly", "setupplan", "usepdb", "trace")
 
 
-def nobody_listens(config: pytest.Config) -> bool:
-    """Whether nobody but pytest itself wants to know how an item's phases are gone through."""
+def is_shortened(config: pytest.Config) -> bool:
+    """Whether no option and no plugin of others needs the phases of an item to be run."""
     if config.option.isolation == "none" or any(getattr(config.option, name, False) for name in OPTIONS):
         return False
     return all(
@@ -26,21 +25,22 @@ def nobody_listens(config: pytest.Config) -> bool:
     )
 
 
-def run_briefly(item: pytest.Item) -> None:
-    """Run `item` and report its three phases."""
+def run_shortened(item: pytest.Item) -> None:
+    """Run the call phase of `item`, and report all three phases."""
     hook = item.ihook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    hook.pytest_runtest_logreport(report=passed(item, "setup"))
+    hook.pytest_runtest_logreport(report=phase_report(item, "setup"))
     call = pytest.CallInfo.from_call(item.runtest, "call", reraise=(pytest.exit.Exception, KeyboardInterrupt))
     report = hook.pytest_runtest_makereport(item=item, call=call)
     hook.pytest_runtest_logreport(report=report)
     if check_interactive_exception(call, report):
         hook.pytest_exception_interact(node=item, call=call, report=report)
-    hook.pytest_runtest_logreport(report=passed(item, "teardown"))
+    hook.pytest_runtest_logreport(report=phase_report(item, "teardown"))
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
-def passed(item: pytest.Item, when: str) -> pytest.TestReport:
+def phase_report(item: pytest.Item, when: str) -> pytest.TestReport:
+    """Return the report of a phase that passed."""
     return pytest.TestReport(
         nodeid=item.nodeid, location=item.location, keywords={}, outcome="passed", longrepr=None,
         when=when,  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Records a run: feeds each outcome to the report, and sums up at the end. Lives where pytest reports."""
+"""Records a run: adds each outcome to the report, and writes report, page and summary at the end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from conformance.results.store import ReportError, load_report, write_whole
 
 
 class Recorder:
-    """The report of one run while it grows."""
+    """The report of one run, in the process in which pytest reports."""
 
     def __init__(self, config: pytest.Config, conformance: ConformanceSession) -> None:
         self.config = config
@@ -55,7 +55,7 @@ class Recorder:
         self.error = ""
 
     def begin(self, cases: Sequence[Case], plan: Sequence[Pair]) -> None:
-        """Open the report of a run that is about to begin."""
+        """Begin the report, before the first item runs."""
         rules = self.conformance.case_set.all_rules()
         self.topics = {case.id: case.topic for case in cases}
         given = [str(argument) for argument in self.config.invocation_params.args]
@@ -81,7 +81,7 @@ class Recorder:
             self.journal = journal
 
     def add(self, outcome: Outcome) -> None:
-        """Record an outcome; a disk that takes no more ends the report, not the run."""
+        """Record an outcome; when it can't be written, the report ends and the run goes on."""
         if self.journal is not None and not self.error:
             try:
                 self.journal.add(outcome)
@@ -89,7 +89,7 @@ class Recorder:
                 self.error = f"the report is incomplete: {error}"
 
     def finish(self, exit_status: int, graphs: Mapping[str, Graph]) -> None:
-        """Write the report and the page; what was planned and did not run is in both, with the reason."""
+        """Write the report and the page; items that were planned and didn't run are in both, with the reason."""
         if self.journal is None or self.error:
             return
         try:
@@ -101,27 +101,27 @@ class Recorder:
         self.notes = [*run_lines(report), *filter(None, [self.journal.note])]
         try:
             self.write_page(report)
-        except Exception as error:  # noqa: BLE001 - the outcomes are safe, and pytest has more to say than a traceback
+        except Exception as error:  # noqa: BLE001 - the report is written; a traceback would hide pytest's own summary
             self.error = f"no page: {type(error).__name__}: {error}"
 
     def is_gone(self, record: CaseRecord) -> bool:
-        """Whether a case of an earlier report is no longer in the suite, as far as this run can tell."""
+        """Whether a case of an earlier report is known to be no longer in the suite."""
         known = self.conformance.case_set
         if record.id in known.ids:
             return False
         file = self.config.rootpath / record.file
         named = (self.config.invocation_params.dir / name.partition("::")[0] for name in self.config.args)
-        is_read = isinstance(known.read.get(file), list)  # and not broken, so that nobody knows what is in it
+        is_read = isinstance(known.read.get(file), list)  # and did load: the cases of a broken file are unknown
         return is_read or (not file.exists() and any(map(file.is_relative_to, named)))
 
     def prepare(self) -> None:
-        """Load what writes the page, while the worker loads torch."""
-        from conformance.render.page.page import template  # noqa: PLC0415 - a session without cases does without
+        """Import the module that writes the page, and its template, while the worker imports torch."""
+        from conformance.render.page.page import template  # noqa: PLC0415 - not needed in a session without cases
 
         template()
 
     def write_page(self, report: Report) -> None:
-        """Write the page of this run, with the published reports beside it."""
+        """Write the page of this run and the published reports."""
         from conformance.render.page.page import page_of  # noqa: PLC0415 - see above
 
         published: list[Report] = []
@@ -136,23 +136,22 @@ class Recorder:
         path = self.directory / "index.html"
         known = self.conformance.case_set
         read_before = frozenset(known.read)
-        for name in dict.fromkeys(record.file for record in report.cases):  # those of earlier runs, for their scripts
+        for name in dict.fromkeys(
+            record.file for record in report.cases
+        ):  # also those that only earlier runs collected, for the scripts
             path_of_cases = self.config.rootpath / name
             try:
                 known.cases(path_of_cases)
             except CaseFileError:
                 if path_of_cases not in read_before:
-                    del known.read[path_of_cases]  # nobody has asked for it
+                    del known.read[path_of_cases]  # this run didn't collect it, so it must not fail the run
         read = [(known.ids[case], script) for case, script in known.scripts.items()]
         *published, own = joined([*published, report], known.all_renames())
         write_whole(path, page_of([*filled([*published, own])[:-1], own], skipped, read, own=own))
         self.written.append(path)
 
     def table(self) -> list[str]:
-        """Return the outcomes of the cases that were asked for, by topic and target, as lines of a table.
-
-        A brief run shows those topics alone of which something is red, and all together.
-        """
+        """Return the lines of a table of outcomes by topic and target; with -q, of red topics and the total alone."""
         if self.journal is None:
             return []
         totals: dict[str, Counter[str]] = defaultdict(Counter)
@@ -169,15 +168,7 @@ class Recorder:
         if self.config.get_verbosity() < 0:
             rows = [row for row in rows if any(RED & counts.keys() for counts in row[1].values())]
             rows.append(("all topics", totals))
-        lines = [
-            ["topic", *totals],
-            *([topic, *(count_words(by[each]) or "-" for each in totals)] for topic, by in rows),
-        ]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return [
-            *(
-                "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-                for line in lines
-            ),
-            *self.notes,
-        ]
+        cells = [["topic", *totals], *([name, *(count_words(by[each]) or "-" for each in totals)] for name, by in rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
+        return [*lines, *self.notes]

@@ -1,56 +1,56 @@
-"""What one run of pytest tests: its cases, the known issues about them, and the targets of each."""
+"""What a run of pytest tests: its cases, the lists of known issues, and the targets."""
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from conformance.execution.scheduler import Scheduler, Settings
-from conformance.execution.workers import Refused
+from conformance.execution.worker_process import Refused
 from conformance.model.build import Build, Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.pytest_plugin.case_set import CaseSet
+from conformance.pytest_plugin.distributed import worker_number
 from conformance.pytest_plugin.issue_lists import IssueLists
 
 DEFAULT_DTYPE = "float32"
-NO_LIST = "none"  # in place of a list of known issues: nothing is known
+NO_LIST = "none"  # the value of --known-issues for no list
 
 
 class ConformanceSession:
-    """The cases of one run, and where they run."""
+    """The cases of one run, and the scheduler that runs them."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        kept = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
-        self.scheduler = Scheduler(settings_of(config, kept))
-        self.case_set = CaseSet(config.rootpath, kept)
+        directory = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
+        self.scheduler = Scheduler(settings_of(config, directory))
+        self.case_set = CaseSet(config.rootpath, directory)
         given = config.option.known_issues
         own = None if given in (None, NO_LIST) else (config.invocation_params.dir / given).resolve()
         self.issues = IssueLists(self.case_set, own, is_none=given == NO_LIST)
-        self.refused = False  # whether there is no torch, or not the device, that was asked for
-        self.marks_made: dict[tuple[str, ...], tuple[pytest.Mark, ...]] = {}
+        self.refused = False  # whether the torch or a device that was asked for is missing
 
     @property
     def build(self) -> Build:
         return self.scheduler.build
 
-    @property
-    def choices(self) -> list[str]:
-        """The options of this run that decide what torch does, for a command that repeats one item."""
+    def command(self, nodeid: str) -> str:
+        """Return the shell command that runs one item alone, with the options that can change its outcome."""
         option = self.config.option
         python = ["--python", option.python] if option.python else []
         repeated = (("--device", option.device), ("--device-module", option.device_module), ("--dtype", option.dtype))
         known = ["--known-issues", option.known_issues] if option.known_issues else []
-        return python + [word for name, values in repeated for value in values for word in (name, value)] + known
+        options = python + [word for name, values in repeated for value in values for word in (name, value)] + known
+        return shlex.join(["pytest", *options, nodeid])
 
     def judged(self, case: Case, path: Path, target: Target, outcome: Outcome) -> Outcome:
-        """Return what an outcome counts as, given what is known of the case, which is in the file at `path`."""
+        """Apply the known issues for a case in the file at `path` to its outcome."""
         return self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
 
     def targets(self) -> Iterator[Target]:
@@ -65,25 +65,26 @@ class ConformanceSession:
                 yield Target(device=device, dtype=dtype)
 
     def lost_devices(self) -> list[str]:
-        """Return a line for each required device that can't be used."""
+        """Return a line for each device of --require-device that can't be used."""
         if not self.scheduler.knows_build:
             return []
         required = dict.fromkeys(self.config.option.require_device)
         return [f"{name}: {self.build.why_absent(name)}" for name in required if self.build.why_absent(name)]
 
-    def marks(self, case: Case, target: Target, level: str) -> Sequence[pytest.Mark]:
-        """Return the markers of an item, by which `-m` selects it."""
-        key = (case.topic, level, target.device, target.dtype, *case.rules)
-        if key not in self.marks_made:
-            marks = [getattr(pytest.mark, name).mark for name in (level, target.device.partition(":")[0], target.dtype)]
-            marks.append(pytest.mark.topic(name=case.topic).mark)
-            marks += [pytest.mark.rule(id=rule).mark for rule in case.rules]
-            self.marks_made[key] = tuple(marks)
-        return self.marks_made[key]
+
+@cache
+def marks_of(topic: str, rules: tuple[str, ...], level: str, target: Target) -> tuple[pytest.Mark, ...]:
+    """Return the markers of an item, by which `-m` selects it."""
+    names = (level, target.device.partition(":")[0], target.dtype)
+    return (
+        *(getattr(pytest.mark, name).mark for name in names),
+        pytest.mark.topic(name=topic).mark,
+        *(pytest.mark.rule(id=rule).mark for rule in rules),
+    )
 
 
-def settings_of(config: pytest.Config, kept: Path | None) -> Settings:
-    """Return what the options of a run say of where and how cases are run."""
+def settings_of(config: pytest.Config, cache_directory: Path | None) -> Settings:
+    """Return the scheduler's settings from the options of a run."""
     option = config.option
     return Settings(
         python=option.python or sys.executable,
@@ -92,17 +93,6 @@ def settings_of(config: pytest.Config, kept: Path | None) -> Settings:
         seconds=option.case_timeout,
         in_process=option.isolation == "none",
         debugged=option.usepdb or option.trace,
-        number=number_of(config),
-        kept=kept,
+        number=worker_number(config),
+        cache=cache_directory,
     )
-
-
-def number_of(config: pytest.Config) -> int | None:
-    """Return the number of this worker of pytest-xdist, counted from 0; None in a process that is none."""
-    name = getattr(config, "workerinput", {}).get("workerid", "")
-    return int(re.sub(r"\D", "", name) or 0) if name else None
-
-
-def command(choices: Sequence[str], nodeid: str) -> str:
-    """Return the shell command that runs one item alone."""
-    return shlex.join(["pytest", *choices, nodeid])

@@ -1,1 +1,1 @@
-"""Releases of torch: the list, environments with one of them, and the search for the first that fails."""
+"""Releases of torch: the list, environments with one of them, and the search for the first bad one."""

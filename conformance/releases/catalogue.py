@@ -1,4 +1,4 @@
-"""The releases of torch that the matrix is made of, as `releases.json` lists them: the last patch of each minor one."""
+"""The releases of torch in the matrix, from `releases.json`: the last patch release of each minor version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = "releases.json"
 
 
 class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A release, the oldest and the newest Python that it has wheels for, and what to install beside it."""
+    """A release, the oldest and the newest Python that it has wheels for, and what to install with it."""
 
     torch: str
     pythons: tuple[str, str]
@@ -24,15 +24,15 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Releases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All of them, oldest first, and a Python that each has wheels for."""
+    """All releases, oldest first, and a version of Python for which each of them has wheels."""
 
     python: str
     releases: tuple[Release, ...]
 
     def between(self, first: str, last: str) -> list[Release]:
-        """Return two releases and those that lie between them, oldest first; raise ValueError for what is no release.
+        """Return two releases and those between them, oldest first; raise ValueError for what is not a version.
 
-        The two need not be in the list; what one of them needs is taken from the next older release.
+        The two need not be in the list: the requirements of one that isn't are those of the next older release.
         """
         ends = sorted({Version(first), Version(last)})
         known = {Version(release.torch): release for release in self.releases}
@@ -49,7 +49,7 @@ def load_releases() -> Releases:
 
 
 def reason_in(log: str) -> str:
-    """Return the line of an installer's output that says best why it failed."""
+    """Return the line of an installer's output that best says why it failed: the last error, or the last line."""
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", log).splitlines() if line.strip()]
     telling = [line for line in lines if re.match(r"\W*error", line, re.IGNORECASE)]
     return " ".join((telling or lines or ["the installer said nothing"])[-1].split())[:300]

@@ -1,4 +1,4 @@
-"""Makes environments with a release of torch and nothing of this suite, by uv where that is installed, else by pip."""
+"""Makes virtual environments with a release of torch and without this suite, with uv if it is installed, or pip."""
 
 from __future__ import annotations
 
@@ -12,42 +12,43 @@ from conformance.releases.catalogue import Release, reason_in
 
 
 class NotInstalled(Exception):
-    """Why an environment can't be had, in the installer's words."""
+    """An environment can't be made; the message is the installer's."""
 
 
 def create(directory: Path, release: Release, python: str) -> Path:
     """Return the interpreter of a new environment with `release` below `directory`; raise NotInstalled.
 
-    `python` is the version of the interpreter. An environment that is there already is taken as it is.
+    `python` is the version of the interpreter. An environment that exists is used as it is.
     """
-    place = directory / f"torch-{release.torch}"
-    interpreter = place / "bin" / "python"
-    finished = place / "installed"  # written last, so that half an environment is not taken for a whole one
+    root = directory / f"torch-{release.torch}"
+    interpreter = root / "bin" / "python"
+    finished = root / "installed"  # written last: without it the environment is incomplete, and is made again
     if finished.is_file():
         return interpreter
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(root, ignore_errors=True)
     uv = shutil.which("uv")
     if uv is not None:
-        call([uv, "venv", "--python", python, str(place)])
-        call([uv, "pip", "install", "--python", str(interpreter), *release.requirements])
+        install([uv, "venv", "--python", python, str(root)])
+        install([uv, "pip", "install", "--python", str(interpreter), *release.requirements])
     else:
-        call([interpreter_of(python), "-m", "venv", str(place)])
-        call([str(interpreter), "-m", "pip", "install", *release.requirements])
+        install([find_python(python), "-m", "venv", str(root)])
+        install([str(interpreter), "-m", "pip", "install", *release.requirements])
     finished.touch()
     return interpreter
 
 
-def interpreter_of(version: str) -> str:
+def find_python(version: str) -> str:
     """Return an interpreter of this version."""
     if version == ".".join(map(str, sys.version_info[:2])):
         return sys.executable
     found = shutil.which(f"python{version}")
     if found is None:
-        raise NotInstalled(f"there is no python{version} here; uv would bring one")
+        raise NotInstalled(f"python{version} is not installed; uv would download it")
     return found
 
 
-def call(command: Sequence[str]) -> None:
+def install(command: Sequence[str]) -> None:
+    """Run a command of an installer; raise NotInstalled when it fails."""
     try:
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How sketches get into the report, are kept between runs, and never touch an outcome."""
+"""How graphs get into the report, are cached between runs, and never change an outcome."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jsonschema import Draft202012Validator
 from loops import each
 from sessions import Result, Session
 
-from conformance.execution.graphs import Sketches
-from conformance.execution.workers import LOST_SKETCHES
+from conformance.execution.graphs import GraphRecorder
+from conformance.execution.workers import MOST_LOST_TO_RECORDING
 from conformance.language.schema import load_schema
 from conformance.model.build import Build, Target
 from conformance.model.case import Case
@@ -45,7 +45,7 @@ PLAIN = "- a = ones(2)\n- expect: {a: 1}\n"
 MARKED = "- a = tensor([{mark}], requires_grad=True)\n- b = a.exp()\n- expect: {{a: {{is_leaf: true}}}}\n"
 
 # A module for the worker that counts how often a tensor with a certain value is made, and does something
-# the second time: when the case that makes it is sketched.
+# the second time: when the graph of the case that makes it is recorded.
 PLANTED = """\
 import os, signal, time
 import torch
@@ -78,7 +78,7 @@ def plant(session: Session, action: str) -> None:
 
 
 def count_asked(session: Session) -> None:
-    """Have the worker write a line to the file `asked` for each sketch."""
+    """Have the worker write to the file `asked` for each graph that it records."""
     session.write(
         "counting.py",
         """\
@@ -154,7 +154,7 @@ def test_what_is_kept_and_broken_is_made_again(session: Session) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", ["os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)"])
-def test_a_sketch_that_ends_the_worker_costs_only_its_picture(session: Session, action: str) -> None:
+def test_recording_that_ends_the_worker_costs_only_its_graph(session: Session, action: str) -> None:
     plant(session, action)
     session.cases(before=GOOD, bad=MARKED.format(mark=13.0), after=GOOD, last=WRONG)
     result = session.run("--device-module", "planted")
@@ -163,7 +163,7 @@ def test_a_sketch_that_ends_the_worker_costs_only_its_picture(session: Session, 
 
 
 @pytest.mark.slow
-def test_a_sketch_that_never_ends_costs_only_its_picture(session: Session) -> None:
+def test_recording_that_never_ends_costs_only_its_graph(session: Session) -> None:
     plant(session, "time.sleep(600)")
     session.cases(before=GOOD, bad=MARKED.format(mark=13.0), after=GOOD)
     begin = time.monotonic()
@@ -191,7 +191,7 @@ def test_no_more_are_made_when_many_workers_were_lost(session: Session) -> None:
     result = session.run("--device-module", "deadly")
     assert set(result.statuses.values()) == {"pass"}
     assert graphs(result) == {}
-    assert asked(session) == LOST_SKETCHES
+    assert asked(session) == MOST_LOST_TO_RECORDING
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_who_debugs_a_case_comes_by_once(session: Session) -> None:
 
 
 @pytest.mark.slow
-def test_outcomes_are_the_same_with_sketches_and_without(session: Session) -> None:
+def test_outcomes_are_the_same_with_recording_and_without(session: Session) -> None:
     count = "- |\n  class Count(Function):\n    times = 0\n- Count.times += 1\n- expect: {Count.times: 1}\n"
     hooks = "- a = ones(1, requires_grad=True)\n- 'a.register_hook(lambda g: log(1))'\n- a.exp().backward()\n"
     session.cases(good=GOOD, wrong=WRONG, error=ERROR, count=count, hooks=hooks + "- expect: {log: [1]}\n")
@@ -298,13 +298,13 @@ class Answering:
         return self.given if seconds else None
 
 
-def sketches_with(answer: dict[str, Any]) -> tuple[Sketches, Answering]:
+def recorder_with(answer: dict[str, Any]) -> tuple[GraphRecorder, Answering]:
     build = Build(
         torch="2.13.0", git="0" * 40, debug=False, cuda=None, hip=None, config="", path="/nowhere", python="3.11.0",
         implementation="CPython", executable=sys.executable, system="linux-x86_64", platform="", devices=(),
     )  # fmt: skip
     worker = Answering(answer)
-    return Sketches(build, None, worker), worker
+    return GraphRecorder(build, None, worker), worker
 
 
 CASE = Case(
@@ -326,22 +326,22 @@ GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
     ],
 )
 def test_what_is_no_graph_is_dropped(answer: dict[str, Any]) -> None:
-    sketches, _ = sketches_with(answer)
-    sketches.see(CASE, TARGET, Outcome(status="pass"))
-    sketches.finish(1.0)
-    assert sketches.graphs([("c", "cpu-float32")]) == {}
+    recorder, _ = recorder_with(answer)
+    recorder.add(CASE, TARGET, Outcome(status="pass"))
+    recorder.finish(1.0)
+    assert recorder.graphs([("c", "cpu-float32")]) == {}
 
 
 def test_a_case_is_asked_for_once_and_up_to_the_step_that_failed() -> None:
-    sketches, worker = sketches_with({"status": "pass", "graph": GRAPH})
-    sketches.see(CASE, TARGET, Outcome(status="unsupported"))
-    sketches.see(CASE, TARGET, Outcome(status="crash"))
+    recorder, worker = recorder_with({"status": "pass", "graph": GRAPH})
+    recorder.add(CASE, TARGET, Outcome(status="unsupported"))
+    recorder.add(CASE, TARGET, Outcome(status="crash"))
     assert worker.requests == []
-    sketches.see(CASE, TARGET, Outcome(status="fail", step=0))
-    sketches.see(CASE, TARGET, Outcome(status="pass"))
+    recorder.add(CASE, TARGET, Outcome(status="fail", step=0))
+    recorder.add(CASE, TARGET, Outcome(status="pass"))
     ((number, program),) = worker.requests
     assert number < 0
     assert program["sketch"]
     assert program["steps"] == [{"number": 0, "line": 7, "do": "a = 1"}]
-    sketches.finish(1.0)
-    assert json.loads(msgspec.json.encode(sketches.graphs([("c", "cpu-float32")]))) == {"c": GRAPH}
+    recorder.finish(1.0)
+    assert json.loads(msgspec.json.encode(recorder.graphs([("c", "cpu-float32")]))) == {"c": GRAPH}

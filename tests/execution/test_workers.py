@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from sessions import Session
 
-from conformance.execution.workers import Refused, Workers, describe_end
+from conformance.execution.worker_process import Refused, describe_end
+from conformance.execution.workers import Workers
 
 # Planted into torch before the suite looks at it, as a broken build would have them.
 BROKEN = """\
@@ -144,7 +145,7 @@ def test_junk_in_the_conversation_costs_the_case_at_fault_alone(session: Session
     session.cases(first=GOOD, corrupts=calling("acosh"), second=GOOD)
     result = session.run("--device-module", "broken")
     assert result.statuses == {"first": "pass", "corrupts": "crash", "second": "pass"}
-    assert "answered with what is no message" in result.outcomes["corrupts"]["reason"]
+    assert "sent a line that is not a message" in result.outcomes["corrupts"]["reason"]
 
 
 @pytest.mark.slow

@@ -38,30 +38,30 @@ if "conformance.worker" in " ".join(sys.orig_argv):
 @given(st.integers(1, 30), st.data())
 def test_the_turn_is_found_wherever_it_is(count: int, data: st.DataObject) -> None:
     turn = data.draw(st.integers(1, count))
-    untold = data.draw(st.sets(st.integers(1, count - 1))) if count > 1 else set()
+    skipped = data.draw(st.sets(st.integers(1, count - 1))) if count > 1 else set()
     tried: list[str] = []
 
     def attempt(release: str) -> Verdict:
         tried.append(release)
-        if int(release) in untold:
-            return "untold"
+        if int(release) in skipped:
+            return "skip"
         return "good" if int(release) < turn else "bad"
 
     releases = [str(number) for number in range(count + 1)]
     found = bisect(releases, ("good", "bad"), attempt)
     assert len(tried) == len(set(tried))
-    told = [number for number in range(count + 1) if number not in untold]
+    told = [number for number in range(count + 1) if number not in skipped]
     last, first = max(n for n in told if n < turn), min(n for n in told if n >= turn)
     assert found == Bisected(
-        last=str(last), first=str(first), untold=tuple(str(number) for number in range(last + 1, first))
+        last=str(last), first=str(first), skipped=tuple(str(number) for number in range(last + 1, first))
     )
 
 
 def test_ends_that_do_not_differ_are_refused() -> None:
-    with pytest.raises(Unanswerable, match="2 is good, and was said to be bad"):
+    with pytest.raises(Unanswerable, match="2 is good, but was given as bad"):
         bisect(["1", "2"], ("good", "bad"), lambda _: "good")
-    with pytest.raises(Unanswerable, match="1 tells nothing, and was said to be good"):
-        bisect(["1", "2"], ("good", "bad"), lambda release: "untold" if release == "1" else "bad")
+    with pytest.raises(Unanswerable, match="1 can't be tested, but was given as good"):
+        bisect(["1", "2"], ("good", "bad"), lambda release: "skip" if release == "1" else "bad")
 
 
 @pytest.fixture
@@ -148,8 +148,8 @@ def test_a_release_that_can_not_be_had_is_passed_over(
         (["none.yaml::own", "--good", "2.1.2", "--bad", "2.7.1"], "none.yaml: can't be read"),
         (["mine.yaml::own", "--good", "2.1.2", "--bad", "new"], "Invalid version: 'new'"),
         (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.7.1", "--target", "cpu"], "expected a device and a dtype"),
-        (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.3.1"], "2.3.1 is good, and was said to be bad"),
-        (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.1.2"], "2.1.2 is good, and was said to be bad"),
+        (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.3.1"], "2.3.1 is good, but was given as bad"),
+        (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.1.2"], "2.1.2 is good, but was given as bad"),
     ],
 )
 @pytest.mark.usefixtures("environments")

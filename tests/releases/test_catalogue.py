@@ -96,7 +96,7 @@ def test_what_can_not_be_installed_is_said_and_tried_anew(tmp_path: Path, monkey
 @pytest.mark.slow
 def test_without_uv_an_environment_needs_the_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NotInstalled, match=r"there is no python3\.7 here; uv would bring one"):
+    with pytest.raises(NotInstalled, match=r"python3\.7 is not installed; uv would download it"):
         create(tmp_path, FAKE, "3.7")
     tool(tmp_path, "pip-less", "")
     here = ".".join(map(str, sys.version_info[:2]))

@@ -1,0 +1,59 @@
+"""What pytest-xdist workers send to the controller besides outcomes.
+
+A `WorkerStart` is sent with a worker's first outcome, a `WorkerEnd` when the worker ends.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from conformance.execution.graphs import RecordedGraph
+from conformance.model.build import Build
+from conformance.model.report import Pair
+
+KEY = "conformance"  # in the mapping `workeroutput`, which pytest-xdist sends at the end
+
+CollectedItem = tuple[str, str, str]  # a case's id, a target and the path of a case file
+
+
+class WorkerStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker tests, and what it collected."""
+
+    build: Build
+    collected: list[CollectedItem]
+    why_deselected: list[tuple[Pair, str]]
+
+
+class WorkerEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """The case files that a worker could not load, in lines of text, and the graphs that it has collected."""
+
+    broken: list[str]
+    graphs: list[RecordedGraph]
+
+
+def is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def is_controller(config: pytest.Config) -> bool:
+    return not is_worker(config) and bool(getattr(config.option, "tx", None))
+
+
+def worker_number(config: pytest.Config) -> int | None:
+    """Return the number of this worker, counted from 0, or None if this process is not one."""
+    name = getattr(config, "workerinput", {}).get("workerid", "")
+    return int(re.sub(r"\D", "", name) or 0) if name else None
+
+
+def send_end(config: pytest.Config, end: WorkerEnd) -> None:
+    config.workeroutput[KEY] = msgspec.json.encode(end)  # type: ignore[attr-defined]  # pytest-xdist adds it
+
+
+def end_of(node: Any) -> WorkerEnd | None:
+    """Return what a worker sent when it ended, or None if it crashed."""
+    sent = getattr(node, "workeroutput", {}).get(KEY)
+    return None if sent is None else msgspec.json.decode(sent, type=WorkerEnd)
