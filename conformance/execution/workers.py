@@ -43,8 +43,8 @@ place, modules, devices = sys.argv[1], sys.argv[2].split(), sys.argv[3].split()
 spec = importlib.util.spec_from_file_location("conformance", place + "/__init__.py", submodule_search_locations=[place])
 sys.modules["conformance"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["conformance"])
-from conformance.worker.main import main
-main(modules, devices)
+from conformance.worker.main import serve
+serve(modules, devices)
 """
 
 
@@ -281,10 +281,10 @@ class Workers:
         self.since = time.monotonic()
         self.waiting.popleft()
         self.answered[message.pop("n")] = message
-        spent = message.pop("spent", "")
-        if spent:
+        why_restarted = message.pop("must_restart", "")
+        if why_restarted:
             if message["status"] != "pass":
-                message["reason"] = f"{spent}; the worker was replaced"
+                message["reason"] = f"{why_restarted}; the worker was replaced"
             self.end_worker()
             if self.waiting:
                 self.replace()

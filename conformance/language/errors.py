@@ -43,7 +43,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
-def shown(value: object, limit: int = 60) -> str:
+def quoted_value(value: object, limit: int = 60) -> str:
     """Return `value` as an error message quotes it: in the words of a case file, cut at `limit` characters."""
     words = {None: "nothing (null)", True: "true", False: "false"}
     if value is None or isinstance(value, bool):

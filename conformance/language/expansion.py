@@ -30,7 +30,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.language import grammar as language
+from conformance.language.parsing import parse_code
 from conformance.language.yaml import Node
 
 KEPT = ("id", "title", "why", "rules", "source", "torch", "dtypes", "devices")
@@ -116,7 +116,7 @@ def with_note(step: Node, note: str) -> Node:
 def definition(inputs: Iterable[str], result: str) -> str:
     """Return the statement that defines `f`, the function that a program is."""
     result = result.strip("\n")
-    parsed = language.parse(result, mode="eval")
+    parsed = parse_code(result, mode="eval")
     body = result if parsed.tree is None else f"return {result.strip()}"
     return f"def f({', '.join(inputs)}):\n{textwrap.indent(body, INDENT * ' ')}"
 

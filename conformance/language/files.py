@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from conformance.language.reader import parse_cases
-from conformance.language.renames import FILE as RENAMES_FILE
-from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import find_rules, load_rules
+from conformance.language.renames import RENAMES_FILE
+from conformance.language.rules import RULES_FILE, find_rules, load_rules
 from conformance.language.yaml import read_text
 from conformance.model.case import Case
 from conformance.model.rule import Rule

@@ -15,17 +15,12 @@ few that the vocabulary lists. A step that passes can reach only what the vocabu
 from __future__ import annotations
 
 import ast
-import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from conformance.language import vocabulary
 from conformance.language.errors import did_you_mean
-
-MAX_LENGTH = 10_000
-MAX_DEPTH = 60
-PYTHON = (3, 8)  # the oldest Python that a worker may have
+from conformance.language.parsing import COMPREHENSIONS, Finding, Parsed, children, margin, names_bound
 
 STATEMENTS = (
     ast.Assign, ast.AugAssign, ast.Expr, ast.Delete, ast.With, ast.For, ast.If, ast.FunctionDef, ast.ClassDef,
@@ -58,18 +53,6 @@ HINTS = {
     ast.Try: "use a do step with raises",
     ast.Raise: "it can stand in a def",
 }
-REGISTER = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Something that a step may not say; `line` and `column` count from 1 inside the step's text."""
-
-    line: int
-    column: int
-    message: str
-    hint: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,144 +64,7 @@ class Names:
     attributes: set[str] = field(default_factory=set)  # attributes that the case itself defines
 
 
-@dataclass(slots=True, kw_only=True)
-class Parsed:
-    """The text of a step or expression, its syntax tree (None when it has none) and what is wrong with it."""
-
-    text: str
-    tree: ast.Module | ast.Expression | None = None
-    bound: set[str] = field(default_factory=set)  # the names that it sets in the case's own scope, and keeps
-    deleted: set[str] = field(default_factory=set)  # those that it takes away
-    attributes: set[str] = field(default_factory=set)  # the attributes that it gives to objects
-    findings: list[Finding] = field(default_factory=list)
-    needs: set[str] = field(default_factory=set)  # names of the vocabulary that not every torch has
-
-
-def parse(text: str, mode: str = "exec") -> Parsed:
-    """Parse a step (`exec`) or an expression (`eval`); syntax that the language doesn't have becomes findings."""
-    found = parsed_once(text, mode)
-    return replace(
-        found, bound=set(found.bound), deleted=set(found.deleted), attributes=set(found.attributes),
-        findings=list(found.findings), needs=set(found.needs),
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=1024)  # what is written out from an equivalence says the same again and again
-def parsed_once(text: str, mode: str) -> Parsed:
-    parsed = Parsed(text=text)
-
-    def found(message: str, hint: str = "", line: int = 1, column: int = 1) -> Parsed:
-        parsed.findings.append(Finding(line=line, column=column, message=message, hint=hint))
-        return parsed
-
-    if len(text) > MAX_LENGTH:
-        return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python thinks of the style of a step
-            tree: ast.AST = ast.parse(text if mode == "exec" else text.strip(), mode=mode, feature_version=PYTHON)
-            depth = survey(tree, parsed)
-            if depth <= MAX_DEPTH:
-                compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]
-    except SyntaxError as error:
-        what = "statements" if mode == "exec" else "an expression"
-        reason = "syntax that Python 3.8 does not have" if "only supported in Python" in error.msg else error.msg
-        lead = margin(text) if mode == "eval" and (error.lineno or 1) == 1 else 0
-        return found(f"expected {what}, got {reason}", "", error.lineno or 1, (error.offset or 1) + lead)
-    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
-        return found(f"can't be read as Python: {error or 'nested too deeply'}")
-    if depth > MAX_DEPTH:
-        return found(f"nested {depth} deep, expected at most {MAX_DEPTH}", "split it into steps")
-    assert isinstance(tree, (ast.Module, ast.Expression))
-    parsed.tree = tree
-    if mode == "exec" and isinstance(tree, ast.Module) and not tree.body:
-        found("expected statements, got a comment")
-    return parsed
-
-
-def margin(text: str) -> int:
-    """Return by how much an expression is indented; Python is given it without."""
-    return len(text) - len(text.lstrip(" "))
-
-
-def children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes directly below `node`: `ast.iter_child_nodes` in half the time."""
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.AST):
-                    yield item
-        elif isinstance(value, ast.AST):
-            yield value
-
-
-def survey(tree: ast.AST, parsed: Parsed) -> int:
-    """Note what `tree` binds and defines, and return how deep it is nested."""
-    deepest = 0
-    waiting = [(tree, 0)]
-    while waiting:
-        node, depth = waiting.pop()
-        deepest = max(deepest, depth)
-        kind = type(node)
-        if kind is ast.Attribute:
-            if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
-                parsed.attributes.add(node.attr)  # type: ignore[attr-defined]
-        elif kind is ast.ClassDef:
-            parsed.attributes |= names_bound(node)
-        elif kind is ast.Call:
-            parsed.attributes |= registered(node)
-        elif kind is ast.Global:
-            parsed.bound.update(node.names)  # type: ignore[attr-defined]
-        waiting += [(child, depth + 1) for child in children(node)]
-    if deepest <= MAX_DEPTH:
-        for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
-            bound = names_bound(statement, itself=True)
-            deleted = names_deleted(statement) if "del" in parsed.text else set()
-            parsed.bound = (parsed.bound | bound) - deleted
-            parsed.deleted = (parsed.deleted | deleted) - bound
-    return deepest
-
-
-def registered(node: ast.AST) -> set[str]:
-    """Return the attribute that a call such as `self.register_buffer("scale", …)` makes."""
-    assert isinstance(node, ast.Call)
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in REGISTER or not node.args:
-        return set()
-    first = node.args[0]
-    return {first.value} if isinstance(first, ast.Constant) and isinstance(first.value, str) else set()
-
-
-def names_bound(tree: ast.AST, itself: bool = False) -> set[str]:
-    """Return the names that running what is in `tree` binds in its own scope, not in the defs and classes there.
-
-    With `itself`, `tree` is a statement that is run, and may be a def or a class.
-    """
-    bound: set[str] = set()
-    waiting = [tree] if itself else list(children(tree))
-    while waiting:
-        node = waiting.pop()
-        kind = type(node)
-        if kind is ast.Name:
-            if isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
-                bound.add(node.id)  # type: ignore[attr-defined]
-        elif kind is ast.FunctionDef or kind is ast.ClassDef:
-            bound.add(node.name)  # type: ignore[attr-defined]
-        elif kind in COMPREHENSIONS:
-            waiting += [inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
-        elif kind is not ast.Lambda:
-            if kind is ast.ExceptHandler and node.name:  # type: ignore[attr-defined]
-                bound.add(node.name)  # type: ignore[attr-defined]
-            waiting += children(node)
-    return bound
-
-
-def names_deleted(statement: ast.AST) -> set[str]:
-    """Return the names that a statement takes away, on any of its branches."""
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
-
-
-def check(parsed: Parsed, names: Names) -> None:
+def check_code(parsed: Parsed, names: Names) -> None:
     """Add to `parsed.findings` each name, attribute and construct that isn't part of the language."""
     if parsed.tree is None:
         return
@@ -297,7 +143,7 @@ class Checker:
             self.found(node, f"{name!r} isn't set at this step")
         else:
             known = {known for scope in scopes for known in scope} | vocabulary.NAMES.keys()
-            self.found(node, f"unknown name {name!r}", vocabulary.why_not(name) or did_you_mean(name, known))
+            self.found(node, f"unknown name {name!r}", vocabulary.hint_for(name) or did_you_mean(name, known))
 
     def need(self, since: str, name: str) -> None:
         if since != vocabulary.OLDEST:
@@ -314,7 +160,7 @@ class Checker:
                 self.need(vocabulary.NAMESPACES[namespace][name], f"{namespace}.{name}")
             elif f"{namespace}.{name}" not in vocabulary.NAMESPACES and vocabulary.inner(namespace, name) is None:
                 known = vocabulary.NAMESPACES[namespace]
-                hint = vocabulary.why_not(name) or did_you_mean(name, known)
+                hint = vocabulary.hint_for(name) or did_you_mean(name, known)
                 self.found(node, f"unknown name {ast.unparse(node)!r}", hint)
         elif name in vocabulary.ATTRIBUTES:
             if name not in self.names.attributes:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 200
+MAX_LENGTH = 200
 ESCAPED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # a character, or one of a set
 NEWER = re.compile(r"\(\?>|[*+?}]\+")
 OFTEN = re.compile(r"[*+]|\{\d*,\d*\}")
 CLOSED = re.compile(r"\([^()]*\)(?=([*+]|\{\d*,\d*\})?)")
 
 
-def why_not(pattern: str) -> tuple[str, str] | None:
+def pattern_problem(pattern: str) -> tuple[str, str] | None:
     """Return what is wrong with `pattern` and a hint, or None when it can be used."""
-    if len(pattern) > LONGEST:
-        return f"expected at most {LONGEST} characters, got {len(pattern)}", "match several shorter ones"
+    if len(pattern) > MAX_LENGTH:
+        return f"expected at most {MAX_LENGTH} characters, got {len(pattern)}", "match several shorter ones"
     try:
         re.compile(pattern)
     except (re.error, OverflowError) as error:

@@ -11,17 +11,17 @@ from typing import Any
 from conformance.language import expansion
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.rows import check_rows
-from conformance.language.schema import compiled, load_schema
+from conformance.language.schema import load_schema, validator_of
 from conformance.language.spellings import check_spellings, check_use, read_programs
 from conformance.language.steps import CaseReader
-from conformance.language.writing import written
+from conformance.language.writing import write_case
 from conformance.language.yaml import Node, read_document
 from conformance.model.case import Case
 from conformance.model.rule import Rule
 
 SCHEMA = load_schema("case.schema.json")
-CHECK_FILE = compiled(SCHEMA)
-CHECK_CASE = compiled({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
+CHECK_FILE = validator_of(SCHEMA)
+CHECK_CASE = validator_of({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
 MOST_CASES = 100  # what a few lines stand for must not fill the memory
 
 
@@ -55,7 +55,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
             found = list(written_out(node, programs, rules, name, report))
         elif not problems:
             own = "".join(lines[node.line - 1 : end]).rstrip() + "\n"
-            found = [Case(file=name, line=node.line, topic="", text=own, digest=digest_of(data), **data)]
+            found = [Case(file=name, line=node.line, topic="", text=own, digest=case_digest(data), **data)]
         for own_id in [case.id for case in found] or [node.find("id").value]:
             first = ids.setdefault(own_id, node.line) if isinstance(own_id, str) else node.line
             if first != node.line:
@@ -92,7 +92,7 @@ def written_out(
     if len(variants) > MOST_CASES:
         report(node, what, f"expected at most {MOST_CASES} cases to be written out, got {len(variants)}")
     for where, line, variant in variants[:MOST_CASES]:
-        text, placed = written(variant, line)
+        text, placed = write_case(variant, line)
         problems: list[Any] = []
         data = read_case(placed, rules, lambda *problem, to=problems: to.append(problem))
         if problems:  # they are told at the places where the parts come from
@@ -102,7 +102,7 @@ def written_out(
 
             read_case(variant, rules, own)
             continue
-        yield Case(file=name, line=line, topic="", text=text, digest=digest_of(data), written_out=True, **data)
+        yield Case(file=name, line=line, topic="", text=text, digest=case_digest(data), written_out=True, **data)
 
 
 def read_case(node: Node, rules: Mapping[str, Rule], report: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def parse_at(text: str, line: int, name: str, rules: Mapping[str, Rule]) -> Case
     return cases[0]
 
 
-def digest_of(data: dict[str, Any]) -> str:
+def case_digest(data: dict[str, Any]) -> str:
     """Return a digest of what a case does and expects, wherever it stands and however it is described."""
     names = ("id", "torch", "dtypes", "devices", "steps")
     meaning = json.dumps([placeless(data[name]) for name in names], sort_keys=True)

@@ -9,7 +9,7 @@ from conformance.language.errors import CaseFileError, Problem, did_you_mean
 from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import read_document, read_text
 
-FILE = "renames.yaml"
+RENAMES_FILE = "renames.yaml"
 
 Renames = dict[str, tuple[str, ...]]
 

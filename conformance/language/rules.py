@@ -9,7 +9,7 @@ from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import read_document, read_text
 from conformance.model.rule import Rule
 
-FILE = "rules.yaml"
+RULES_FILE = "rules.yaml"
 
 
 def load_rules(path: Path, name: str) -> dict[str, Rule]:
@@ -36,6 +36,6 @@ def load_rules(path: Path, name: str) -> dict[str, Rule]:
 def find_rules(directory: Path) -> Path | None:
     """Return the rules file that governs the case files in `directory`: the nearest one on the way up."""
     for candidate in (directory, *directory.parents):
-        if (candidate / FILE).is_file():
-            return candidate / FILE
+        if (candidate / RULES_FILE).is_file():
+            return candidate / RULES_FILE
     return None

@@ -10,18 +10,18 @@ import ast
 import re
 from typing import Any
 
-from conformance.language import grammar as language
+from conformance.language.parsing import parse_code
 
 READING = (
     ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Slice, ast.Tuple, ast.List, ast.UnaryOp, ast.unaryop,
     ast.expr_context,
 )  # fmt: skip
-WORD = re.compile(r"[^\W\d]\w*")
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
 BY_IDENTITY = frozenset({"is", "is_not"})
 
 
 def tree_of(text: str) -> ast.expr | None:
-    tree = language.parse(text, mode="eval").tree
+    tree = parse_code(text, mode="eval").tree
     return tree.body if isinstance(tree, ast.Expression) else None
 
 
@@ -39,7 +39,7 @@ def only_reads(tree: ast.AST) -> bool:
 def compares_with_itself(subject: str, check: str, value: Any) -> bool:
     """Whether a check, whose value is an expression or a list with some, expects of `subject` what it is."""
     source = source_of(value)
-    if WORD.findall(subject) != WORD.findall(source):  # most differ, and parsing takes long
+    if IDENTIFIER.findall(subject) != IDENTIFIER.findall(source):  # most differ, and parsing takes long
         return False
     observed, expected = tree_of(subject), tree_of(source)
     if observed is None or expected is None or ast.dump(observed) != ast.dump(expected):

@@ -14,17 +14,17 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from conformance.language.errors import Problem, did_you_mean, shown
+from conformance.language.errors import Problem, did_you_mean, quoted_value
 from conformance.language.yaml import Node
 
 Reporter = Callable[[Node | tuple[int, int], str, str, str], None]  # place, path, message, hint
-Check = Callable[[Node, str, Reporter], None]
+Validator = Callable[[Node, str, Reporter], None]
 
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,),
     "number": (int, float), "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
-NAMES = {
+TYPE_NAMES = {
     "object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",
     "number": "a number", "boolean": "true or false", "null": "null",
 }  # fmt: skip
@@ -44,15 +44,15 @@ def problems_of(root: Node, schema: dict[str, Any], file: str) -> list[Problem]:
         line, column = place if isinstance(place, tuple) else (place.line, place.column)
         problems.append(Problem(file=file, line=line, column=column, path=path, message=message, hint=hint))
 
-    compiled(schema)(root, "", report)
+    validator_of(schema)(root, "", report)
     return problems
 
 
-def compiled(schema: dict[str, Any]) -> Check:
+def validator_of(schema: dict[str, Any]) -> Validator:
     """Return a function that reports what is wrong with a node, its path and a way to report."""
-    checks: dict[int, Check] = {}  # by the identity of the part, since a schema may refer to itself
+    checks: dict[int, Validator] = {}  # by the identity of the part, since a schema may refer to itself
 
-    def build(part: dict[str, Any]) -> Check:
+    def build(part: dict[str, Any]) -> Validator:
         while "$ref" in part:
             part = schema["$defs"][part["$ref"].rpartition("/")[2]]
         if id(part) not in checks:
@@ -60,12 +60,12 @@ def compiled(schema: dict[str, Any]) -> Check:
             checks[id(part)] = build_part(part)
         return checks[id(part)]
 
-    def build_part(part: dict[str, Any]) -> Check:
+    def build_part(part: dict[str, Any]) -> Validator:
         if "anyOf" in part:
             return any_of([(leaf, build(leaf)) for leaf in leaves(part)])
         types = part.get("type", [])
         types = [types] if isinstance(types, str) else types
-        steps: list[Check] = []
+        steps: list[Validator] = []
         if "enum" in part:
             steps.append(enum(part["enum"]))
         if "pattern" in part or "minLength" in part:
@@ -88,7 +88,7 @@ def compiled(schema: dict[str, Any]) -> Check:
     return build(schema)
 
 
-def later(checks: dict[int, Check], key: int) -> Check:
+def later(checks: dict[int, Validator], key: int) -> Validator:
     """Return a check that looks up what it does when it is first needed."""
 
     def check(node: Node, path: str, report: Reporter) -> None:
@@ -97,15 +97,15 @@ def later(checks: dict[int, Check], key: int) -> Check:
     return check
 
 
-def typed(part: dict[str, Any], types: list[str], steps: list[Check]) -> Check:
+def typed(part: dict[str, Any], types: list[str], steps: list[Validator]) -> Validator:
     accepted = {cls for name in types for cls in TYPES[name]}
-    wanted = " or ".join(NAMES[name] for name in types)
+    wanted = " or ".join(TYPE_NAMES[name] for name in types)
 
     def check(node: Node, path: str, report: Reporter) -> None:
         whole = "integer" in types and type(node.value) is float and node.value.is_integer()
         if accepted and type(node.value) not in accepted and not whole:
             hint = "quote it" if "string" in types and type(node.value) in (int, float, bool) else ""
-            report(node, path, f"expected {part.get('title', wanted)}, got {shown(node.plain)}", hint)
+            report(node, path, f"expected {part.get('title', wanted)}, got {quoted_value(node.plain)}", hint)
             return
         for step in steps:
             step(node, path, report)
@@ -113,7 +113,7 @@ def typed(part: dict[str, Any], types: list[str], steps: list[Check]) -> Check:
     return check
 
 
-def any_of(branches: list[tuple[dict[str, Any], Check]]) -> Check:
+def any_of(branches: list[tuple[dict[str, Any], Validator]]) -> Validator:
     """Choose the branch that a value was meant for: by type, then among mappings by required key."""
 
     def types_of(branch: dict[str, Any]) -> list[str]:
@@ -124,7 +124,7 @@ def any_of(branches: list[tuple[dict[str, Any], Check]]) -> Check:
     names = [branch.get("title", "") for branch in mappings]
     for branch, _ in branches:
         if branch not in mappings:
-            names += [branch["title"]] if "title" in branch else [NAMES[name] for name in types_of(branch)]
+            names += [branch["title"]] if "title" in branch else [TYPE_NAMES[name] for name in types_of(branch)]
     wider = [name for name in names if name and not any(name in other and name != other for other in names)]
     wanted = " or ".join(dict.fromkeys(reversed(wider)))
 
@@ -144,49 +144,49 @@ def any_of(branches: list[tuple[dict[str, Any], Check]]) -> Check:
         hint = next(filter(None, near), "")
         if type(node.value) is dict and any(not key.isidentifier() for key in node.value):
             hint = "quote text that holds ': '"
-        report(node, path, f"expected {wanted}, got {shown(node.plain)}", hint)
+        report(node, path, f"expected {wanted}, got {quoted_value(node.plain)}", hint)
 
     return check
 
 
-def enum(choices: list[Any]) -> Check:
+def enum(choices: list[Any]) -> Validator:
     words = ", ".join(map(str, choices))
 
     def check(node: Node, path: str, report: Reporter) -> None:
         if node.value not in choices:
             hint = did_you_mean(node.value, map(str, choices)) if isinstance(node.value, str) else ""
-            report(node, path, f"expected one of {words}; got {shown(node.plain)}", hint)
+            report(node, path, f"expected one of {words}; got {quoted_value(node.plain)}", hint)
 
     return check
 
 
-def pattern(part: dict[str, Any]) -> Check:
+def pattern(part: dict[str, Any]) -> Validator:
     expression = re.compile(re.sub(r"\$$", r"\\Z", part.get("pattern", "")))  # $ in a schema is the very end
     wanted = part.get("title", "text that isn't empty")
 
     def check(node: Node, path: str, report: Reporter) -> None:
         if type(node.value) is str and not (node.value.strip() and expression.search(node.value)):
-            report(node, path, f"expected {wanted}, got {shown(node.value)}", "")
+            report(node, path, f"expected {wanted}, got {quoted_value(node.value)}", "")
 
     return check
 
 
-def minimum(least: int) -> Check:
+def minimum(least: int) -> Validator:
     def check(node: Node, path: str, report: Reporter) -> None:
         if type(node.value) in (int, float) and not node.value >= least:
-            report(node, path, f"expected a number of at least {least}, got {shown(node.value)}", "")
+            report(node, path, f"expected a number of at least {least}, got {quoted_value(node.value)}", "")
 
     return check
 
 
-def items(part: dict[str, Any], inner: Check | None) -> Check:
+def items(part: dict[str, Any], inner: Validator | None) -> Validator:
     least = part.get("minItems", 0)
 
     def check(node: Node, path: str, report: Reporter) -> None:
         if type(node.value) is not list:
             return
         if len(node.value) < least:
-            report(node, path, f"expected a list of at least {least}, got {shown(node.plain)}", "")
+            report(node, path, f"expected a list of at least {least}, got {quoted_value(node.plain)}", "")
         if inner is not None:
             for index, item in enumerate(node.value):
                 inner(item, f"{path}[{index}]", report)
@@ -194,7 +194,7 @@ def items(part: dict[str, Any], inner: Check | None) -> Check:
     return check
 
 
-def mapping(part: dict[str, Any], properties: dict[str, Check], other: Check | None) -> Check:
+def mapping(part: dict[str, Any], properties: dict[str, Validator], other: Validator | None) -> Validator:
     required = part.get("required", [])
     closed = part.get("additionalProperties") is False
     least = part.get("minProperties", 0)
@@ -211,18 +211,20 @@ def mapping(part: dict[str, Any], properties: dict[str, Check], other: Check | N
                 known(inner, below, report)
             elif closed:
                 hint = did_you_mean(name, properties) or "it takes " + ", ".join(properties)
-                report(node.keys[name], below, f"unknown key {shown(name)}", hint)
+                report(node.keys[name], below, f"unknown key {quoted_value(name)}", hint)
             elif other is not None:
                 other(inner, below, report)
         for name in required:
             if name not in value:
-                report(node, path, f"the key {shown(name)} is missing", "")
+                report(node, path, f"the key {quoted_value(name)} is missing", "")
         there = [name for name in either if name in value]
         if either and not there:
-            report(node, path, f"the key {' or '.join(map(shown, either))} is missing", "")
+            report(node, path, f"the key {' or '.join(map(quoted_value, either))} is missing", "")
         for name in there[1:]:
-            report(node.keys[name], f"{path}.{name}" if path else name, f"can't stand beside {shown(there[0])}", "")
+            report(
+                node.keys[name], f"{path}.{name}" if path else name, f"can't stand beside {quoted_value(there[0])}", ""
+            )
         if len(value) < least:
-            report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {shown(node.plain)}", "")
+            report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {quoted_value(node.plain)}", "")
 
     return check

@@ -13,9 +13,9 @@ from itertools import filterfalse
 from typing import Any
 
 from conformance.language import expansion as equivalence
-from conformance.language import grammar as language
-from conformance.language import vocabulary
+from conformance.language import grammar, vocabulary
 from conformance.language.errors import did_you_mean
+from conformance.language.parsing import parse_code
 from conformance.language.steps import CaseReader
 from conformance.language.yaml import Node
 
@@ -150,12 +150,12 @@ def is_free(name: str) -> bool:
 
 def check_result(node: Node, reader: CaseReader) -> None:
     """Check the body of the function that a program is, one line below its head and indented."""
-    if language.parse(node.value, mode="eval").tree is not None:
+    if parse_code(node.value, mode="eval").tree is not None:
         reader.expression(node, "result")
         return
-    parsed = language.parse(equivalence.definition(sorted(reader.names.bound), node.value))
+    parsed = parse_code(equivalence.definition(sorted(reader.names.bound), node.value))
     if parsed.tree is not None:
-        language.check(parsed, reader.names)
+        grammar.check_code(parsed, reader.names)
     for finding in parsed.findings:
         place = node.place_in(max(1, finding.line - 1), max(1, finding.column - equivalence.INDENT))
         reader.report(place, "result", finding.message, finding.hint)

@@ -11,21 +11,21 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.language import grammar as language
-from conformance.language import patterns, sameness, versions, vocabulary
+from conformance.language import grammar, patterns, sameness, versions, vocabulary
 from conformance.language.errors import did_you_mean
+from conformance.language.parsing import Parsed, parse_code
 from conformance.language.yaml import Node
 from conformance.model.rule import Rule
 
 # Checks whose text is an expression on the case's own objects, and those where it is one on float64 CPU copies.
-EXPRESSIONS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})
+EXPRESSION_CHECKS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})
 REFERENCES = frozenset({"value", "grad"})
 WARNINGS = frozenset(name for name in vocabulary.EXCEPTIONS if name.endswith("Warning"))
 NONE = "none"  # for an exception or a warning that must not come
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 
 
-def listed(value: object) -> tuple[Any, ...]:
+def as_tuple(value: object) -> tuple[Any, ...]:
     """Return a list of the file as a tuple; anything else has been reported already."""
     return tuple(value) if isinstance(value, list) else ()
 
@@ -49,7 +49,7 @@ class CaseReader:
         self.report = report
         self.rules = rules
         self.broken = broken
-        self.names = language.Names()
+        self.names = grammar.Names()
         self.torch: str | None = None
         self.needs: set[str] = set()  # names of the vocabulary in the expectation that is read
 
@@ -67,11 +67,11 @@ class CaseReader:
             "id": data.get("id"),
             "title": data.get("title"),
             "why": data.get("why"),
-            "rules": listed(data.get("rules")),
-            "source": (source,) if isinstance(source, str) else listed(source),
+            "rules": as_tuple(data.get("rules")),
+            "source": (source,) if isinstance(source, str) else as_tuple(source),
             "torch": data.get("torch"),
-            "dtypes": listed(data.get("dtypes")),
-            "devices": listed(data.get("devices")),
+            "dtypes": as_tuple(data.get("dtypes")),
+            "devices": as_tuple(data.get("devices")),
             "steps": self.steps_that_can_fail(node.value["steps"])
             if isinstance(node.find("steps").value, list)
             else (),
@@ -86,12 +86,12 @@ class CaseReader:
 
     def steps(self, listed: Node) -> tuple[dict[str, Any], ...]:
         """Read steps; those whose shape is wrong only lend the names that they bind."""
-        read: list[tuple[Node, str | None, language.Parsed | None, bool]] = []
+        read: list[tuple[Node, str | None, Parsed | None, bool]] = []
         for node, when in self.one_by_one(listed, None):
             text = (
                 node if isinstance(node.value, str) else node.value.get("do") if isinstance(node.value, dict) else None
             )
-            parsed = language.parse(text.value) if text is not None and isinstance(text.value, str) else None
+            parsed = parse_code(text.value) if text is not None and isinstance(text.value, str) else None
             if parsed is not None and parsed.tree is not None:
                 self.names.anywhere |= parsed.bound
                 self.names.attributes |= parsed.attributes
@@ -120,7 +120,7 @@ class CaseReader:
         """Whether a step expects something."""
         return bool(step.keys() & {"expect", "raises", "warns"})
 
-    def statements(self, node: Node, when: str | None, parsed: language.Parsed) -> dict[str, Any]:
+    def statements(self, node: Node, when: str | None, parsed: Parsed) -> dict[str, Any]:
         text, path = (node, "") if isinstance(node.value, str) else (node.value["do"], "do")
         self.findings(text, path, parsed)
         line = text.line + (text.style in ("|", ">"))
@@ -141,8 +141,8 @@ class CaseReader:
             self.report(node.keys["do"], "do", "neither raises nor warns stands beside it", hint)
         return step
 
-    def findings(self, node: Node, path: str, parsed: language.Parsed) -> None:
-        language.check(parsed, self.names)
+    def findings(self, node: Node, path: str, parsed: Parsed) -> None:
+        grammar.check_code(parsed, self.names)
         if parsed.tree is not None:
             self.names.bound -= parsed.deleted
             self.names.bound |= parsed.bound
@@ -175,7 +175,7 @@ class CaseReader:
                 self.report(match, f"{below}.match", "where nothing comes, no message can match")
             if name == NONE and match is None and len(nodes) == 1:
                 self.report(entry, below, "none stands alone where there are no alternatives", f"write {path}: none")
-        self.tile(node, path, [entry["torch"] for entry in alternatives], step_torch)
+        self.check_alternatives(node, path, [entry["torch"] for entry in alternatives], step_torch)
         return alternatives
 
     def part(self, node: Node, path: str) -> Any:
@@ -183,7 +183,7 @@ class CaseReader:
         if isinstance(node.value, str):
             return node.value
         pattern = node.value["regex"]
-        wrong = patterns.why_not(pattern.value)
+        wrong = patterns.pattern_problem(pattern.value)
         if wrong:
             self.report(pattern, f"{path}.regex", *wrong)
         return {"regex": pattern.value}
@@ -198,7 +198,7 @@ class CaseReader:
         if not isinstance(node.value, str) or not node.value.strip():
             return ""
         try:
-            versions.parse(node.value)
+            versions.specifier_of(node.value)
         except ValueError as error:
             self.report(node, path, str(error))
             return ""
@@ -214,12 +214,19 @@ class CaseReader:
             return ""
         return node.value
 
-    def tile(self, place: Node, path: str, conditions: Sequence[str | None], step_torch: str | None) -> None:
+    def check_alternatives(
+        self, place: Node, path: str, conditions: Sequence[str | None], step_torch: str | None
+    ) -> None:
         if "" in (*conditions, self.torch, step_torch):
             return
         problem = versions.gaps_and_overlaps(conditions, joined(self.torch, step_torch))
         if problem:
-            self.report(place, path, f"the alternatives don't tile: {problem}", "each torch needs exactly one")
+            self.report(
+                place,
+                path,
+                f"the alternatives are not exhaustive and disjoint: {problem}",
+                "each torch needs exactly one",
+            )
 
     def expectation(self, node: Node, when: str | None = None) -> dict[str, Any]:
         value = node.value["expect"]
@@ -273,13 +280,13 @@ class CaseReader:
             for text in entries:
                 line, column = node.value["torch"].keys[text]
                 conditions.append(self.condition(Node(text, line, column), f"{path}.torch", torch))
-            self.tile(node, path, conditions, torch)
+            self.check_alternatives(node, path, conditions, torch)
             kept, self.needs = self.needs, set()  # what an alternative needs is the business of its condition
             chosen = {text: self.value(entry, path, torch, check, observed) for text, entry in entries.items()}
             self.needs = kept
             return {"torch": chosen}
         value = self.plain_value(node, path, check)
-        if check in EXPRESSIONS | REFERENCES and sameness.compares_with_itself(observed, check, value):
+        if check in EXPRESSION_CHECKS | REFERENCES and sameness.compares_with_itself(observed, check, value):
             self.report(node, path, "is compared with itself: this can't fail", "say what it must be")
         return value
 
@@ -290,7 +297,7 @@ class CaseReader:
             return [{"expr": repr(each)} for each in text] if isinstance(text, list) else {"expr": repr(text)}
         if isinstance(node.value, list):
             return [self.plain_value(entry, f"{path}[{i}]", check) for i, entry in enumerate(node.value)]
-        if isinstance(node.value, str) and (check in EXPRESSIONS or check in REFERENCES):
+        if isinstance(node.value, str) and (check in EXPRESSION_CHECKS or check in REFERENCES):
             self.needs |= self.expression(node, path)
             if is_quoted(node.value):
                 self.report(node, path, "is text in quotation marks, as an expression", "write {text: …}")
@@ -300,6 +307,6 @@ class CaseReader:
     def expression(self, node: Node, path: str) -> set[str]:
         if node.value in self.names.bound and not node.value.startswith("_"):
             return set()  # a variable alone, which most subjects are
-        parsed = language.parse(node.value, mode="eval")
+        parsed = parse_code(node.value, mode="eval")
         self.findings(node, path, parsed)
         return parsed.needs

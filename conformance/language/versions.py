@@ -24,7 +24,7 @@ SENTENCE = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
 
 
 @functools.cache
-def parse(text: str) -> SpecifierSet:
+def specifier_of(text: str) -> SpecifierSet:
     """Return the condition that `text` states; raise ValueError when it states none."""
     try:
         condition = SpecifierSet(text)
@@ -43,7 +43,7 @@ def holds(text: str, torch: str) -> bool:
     public = Version(version.public)
     return all(
         part.contains(public if Version(part.version).is_prerelease else release, prereleases=True)
-        for part in parse(text)
+        for part in specifier_of(text)
     )
 
 
@@ -86,7 +86,7 @@ def telling_releases(conditions: Iterable[str | None]) -> list[str]:
     """Return releases among which are all at which one of the conditions begins or ceases to hold, and those before."""
     releases = {FIRST, (9999, 0, 0)}
     for condition in conditions:
-        for part in parse(condition) if condition else ():
+        for part in specifier_of(condition) if condition else ():
             major, minor, patch = (*Version(part.version).release, 0, 0)[:3]
             releases |= {(major, minor, patch), (major, minor, patch + 1)}
             if patch:

@@ -122,6 +122,6 @@ def is_saved_tensor(name: str) -> bool:
     return name.startswith(("_saved_", "_raw_saved_"))
 
 
-def why_not(name: str) -> str:
+def hint_for(name: str) -> str:
     """Return a hint for a name that people expect and that the language doesn't have, or an empty string."""
     return _ELSEWHERE.get(name, "")

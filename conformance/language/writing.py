@@ -8,16 +8,16 @@ import re
 import textwrap
 from typing import Any
 
-from conformance.language.yaml import FLOAT, INT, WORDS, Node
+from conformance.language.yaml import CORE_SCALARS, FLOAT, INT, Node
 
-WIDTH = 110
+LINE_WIDTH = 110
 SHORT = 90  # characters of a collection that stands on one line
 FOLDED = frozenset({"title", "why"})
 PLAIN = re.compile(r"[A-Za-z0-9_(][^\n]*")
 PLAIN_IN_FLOW = re.compile(r"[A-Za-z0-9_(][\w .()*+/=-]*")
 
 
-def written(case: Node, line: int) -> tuple[str, Node]:
+def write_case(case: Node, line: int) -> tuple[str, Node]:
     """Return a case as an entry of a list that begins in `line` of some file, and the same case with places there."""
     writer = Writer(line)
     writer.put("  -")
@@ -78,8 +78,8 @@ class Writer:
     def text(self, text: str, indent: int, fold: bool) -> Node:
         """Write text over several lines, where it can be read from there as it was."""
         self.put(" ")
-        if fold and len(text) > WIDTH - indent and " ".join(text.split()) == text and text.isprintable():
-            lines, style = textwrap.wrap(text, WIDTH - indent, break_long_words=False, break_on_hyphens=False), ">"
+        if fold and len(text) > LINE_WIDTH - indent and " ".join(text.split()) == text and text.isprintable():
+            lines, style = textwrap.wrap(text, LINE_WIDTH - indent, break_long_words=False, break_on_hyphens=False), ">"
         elif "\n" in text and stands_in_block(text):
             lines, style = text.removesuffix("\n").split("\n"), "|"
         else:
@@ -113,7 +113,7 @@ class Writer:
                 placed.value[key] = self.flow(value)
             self.put("}" if node.value else "{}")
             return placed
-        return self.scalar(node.value, shown(node.value))
+        return self.scalar(node.value, scalar_text(node.value))
 
 
 def is_short(node: Node) -> bool:
@@ -143,7 +143,7 @@ def stands_in_block(text: str) -> bool:
     )
 
 
-def shown(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     if type(value) is str:
         return plain_or_quoted(value, PLAIN_IN_FLOW)
     if type(value) is float and not math.isfinite(value):
@@ -160,7 +160,7 @@ def plain_or_quoted(text: str, pattern: re.Pattern[str] = PLAIN) -> str:
         and ": " not in text
         and " #" not in text
         and not text.endswith(":")
-        and text not in WORDS
+        and text not in CORE_SCALARS
         and not INT.fullmatch(text)
         and not FLOAT.fullmatch(text)
     ):

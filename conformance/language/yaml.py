@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from conformance.language.errors import CaseFileError, Problem, shown
+from conformance.language.errors import CaseFileError, Problem, quoted_value
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where PyYAML was built with it
 
@@ -21,12 +21,12 @@ MAX_DEPTH = 40
 MAX_BYTES = 32 * 2**20
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-HINTS = {
+PARSER_HINTS = {
     "mapping values are not allowed": "quote text that holds ': '",
     "did not find expected comment or line break": "quote text that begins with > or |",
     "found character that cannot start any token": "quote text that begins with a sign such as @, ` or %",
 }
-WORDS: dict[str, Any] = {
+CORE_SCALARS: dict[str, Any] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
     ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
@@ -129,7 +129,7 @@ def read_document(text: str, file: str) -> Node:
         mark = error.problem_mark or error.context_mark
         message = f"can't be read as YAML: {error.problem or error.context}"
         hint = "a tab can't indent; use spaces" if mark and text[mark.index : mark.index + 1] == "\t" else ""
-        hint = hint or next((words for begin, words in HINTS.items() if begin in message), "")
+        hint = hint or next((words for begin, words in PARSER_HINTS.items() if begin in message), "")
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         lines = text.split("\n")
         if line > len(lines) or (line > 1 and line == len(lines) and not lines[-1]):  # it found the end of the text
@@ -224,20 +224,20 @@ class Events:
         for key, value in zip(held, held, strict=True):
             name = key.value
             if type(name) in (int, float, bool, type(None)):
-                message = f"expected text as the key, got {shown(name)}"
+                message = f"expected text as the key, got {quoted_value(name)}"
                 self.problem(Mark(key), message, "quote it")
             elif type(name) is not str:
-                self.problem(Mark(key), f"expected text as the key, got {shown(key.plain)}")
+                self.problem(Mark(key), f"expected text as the key, got {quoted_value(key.plain)}")
             elif name in node.value:
                 first = node.keys[name]
-                self.problem(Mark(key), f"the key {shown(name)} stands twice", f"first in line {first[0]}")
+                self.problem(Mark(key), f"the key {quoted_value(name)} stands twice", f"first in line {first[0]}")
             else:
                 node.value[name] = value
                 node.keys[name] = (key.line, key.column)
 
     def scalar(self, value: str, mark: Any) -> Any:
-        if value in WORDS:
-            return WORDS[value]
+        if value in CORE_SCALARS:
+            return CORE_SCALARS[value]
         first = value[0]
         if first in "+-.0123456789":
             try:

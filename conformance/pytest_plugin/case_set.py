@@ -7,8 +7,7 @@ from pathlib import Path
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.files import shipped_cases
 from conformance.language.reader import parse_cases
-from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import find_rules, load_rules
+from conformance.language.rules import RULES_FILE, find_rules, load_rules
 from conformance.language.yaml import read_text
 from conformance.model.case import Case
 from conformance.model.rule import Rule, level_of

@@ -17,8 +17,7 @@ import pytest
 
 from conformance.execution.workers import Refused
 from conformance.language.files import SUFFIXES, is_case_file
-from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import find_rules
+from conformance.language.rules import RULES_FILE, find_rules
 from conformance.model.build import Build
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair

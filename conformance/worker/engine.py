@@ -31,7 +31,7 @@ class Engine:
         outcome["n"] = request["n"]
         is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
         if device != "cpu" and not is_fine and not build.answers(device):
-            outcome["spent"] = "the device did not answer any more"
+            outcome["must_restart"] = "the device did not answer any more"
         elif not self.global_state.is_clean():
-            outcome["spent"] = "it left a mode in force that nothing can end"
+            outcome["must_restart"] = "it left a mode in force that nothing can end"
         return outcome

@@ -13,12 +13,12 @@ import torch
 Make = Callable[..., Any]
 
 
-def placed(make: Make, target: Any) -> Make:
+def on_device(make: Make, target: Any) -> Make:
     """Return a factory that makes its tensors on the target's device unless it is told otherwise."""
     return lambda *args, **kwargs: make(*args, **{"device": target.device, **kwargs})
 
 
-def placed_array(make: Make, target: Any) -> Make:
+def array_on_device(make: Make, target: Any) -> Make:
     """Return torch.from_numpy for the target's device."""
     return lambda array: make(array).to(target.device)
 

@@ -27,7 +27,7 @@ def failure(line: int, path: str, expected: str, observed: str, exception: str =
     }
 
 
-def name_of(error: Optional[BaseException]) -> str:
+def exception_name(error: Optional[BaseException]) -> str:
     return "" if error is None else type(error).__name__
 
 
@@ -45,7 +45,7 @@ def failures_of_error(expected: Dict[str, Any], raised: Optional[BaseException])
         observed = None if matches(type(raised), str(raised), expected) else plain(raised)
     if observed is None:
         return []
-    return [failure(expected["line"], "raises", in_words(expected), observed, name_of(raised))]
+    return [failure(expected["line"], "raises", in_words(expected), observed, exception_name(raised))]
 
 
 def failures_of_warnings(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> List[Dict[str, Any]]:

@@ -57,7 +57,7 @@ def shorten_stderr() -> None:
         pass  # not a file: somebody reads it as it comes
 
 
-def main(modules: List[str], devices: List[str]) -> None:
+def serve(modules: List[str], devices: List[str]) -> None:
     """Serve requests until the input ends."""
     requests, answers = take_over_streams()
     end_with_parent()
@@ -84,6 +84,6 @@ def main(modules: List[str], devices: List[str]) -> None:
         for line in lines:
             answered = engine.run(json.loads(line))
             answer(answered)
-            if "spent" in answered:
+            if "must_restart" in answered:
                 return
             shorten_stderr()

@@ -16,9 +16,9 @@ from typing import Any, Callable, Dict, List
 import torch
 
 from conformance.language import vocabulary
-from conformance.worker.factories import moved, placed, placed_array, seeded, seeded_like, seeded_normal
+from conformance.worker.factories import array_on_device, moved, on_device, seeded, seeded_like, seeded_normal
 from conformance.worker.functions import in_thread, in_threads, pickled
-from conformance.worker.sandbox import MODULE, Namespace, base_checker, read, writable
+from conformance.worker.sandbox import MODULE, Namespace, base_checker, read_attribute, writable
 
 PLACE = types.ModuleType(MODULE)  # where functions stand that are compiled
 
@@ -32,15 +32,15 @@ def real_module(path: str) -> Any:
         return None
 
 
-def random(name: str, target: Any) -> Callable[..., Any]:
+def random_factory(name: str, target: Any) -> Callable[..., Any]:
     """Return the random factory of this name."""
     plain, like, _ = name.partition("_like")
     return (seeded_like if like else seeded_normal if plain == "normal" else seeded)(getattr(torch, plain), target)
 
 
-def factory(name: str, target: Any) -> Callable[..., Any]:
+def device_factory(name: str, target: Any) -> Callable[..., Any]:
     """Return the factory of this name."""
-    return (placed_array if name == "from_numpy" else placed)(getattr(torch, name), target)
+    return (array_on_device if name == "from_numpy" else on_device)(getattr(torch, name), target)
 
 
 def kind_of(value: object) -> type:
@@ -100,11 +100,11 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
             continue
         members = {name: getattr(real, name) for name in vocabulary.NAMESPACES[path] if hasattr(real, name)}
         if path == "torch":
-            members.update({name: random(name, target) for name in vocabulary.RANDOM & members.keys()})
+            members.update({name: random_factory(name, target) for name in vocabulary.RANDOM & members.keys()})
             if device != "cpu":
-                members.update({name: factory(name, target) for name in vocabulary.FACTORIES & members.keys()})
+                members.update({name: device_factory(name, target) for name in vocabulary.FACTORIES & members.keys()})
         elif path == "fft" and device != "cpu":
-            members.update({name: placed(members[name], target) for name in vocabulary.FREQUENCIES})
+            members.update({name: on_device(members[name], target) for name in vocabulary.FREQUENCIES})
         elif path == "nn" and device != "cpu":
             members.update({name: moved(members[name], target) for name in members.keys() - vocabulary.CONTAINERS})
         for inner, space in spaces.items():
@@ -126,6 +126,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
-        __build_class__=builtins.__build_class__, __read__=read, __writable__=writable, __base__=base_checker(bases()),
+        __build_class__=builtins.__build_class__, __read__=read_attribute, __writable__=writable,
+        __base__=base_checker(bases()),
     )  # fmt: skip
     return names

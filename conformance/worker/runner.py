@@ -11,12 +11,12 @@ import torch
 
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
-from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, name_of
+from conformance.worker.failures import exception_name, failure, failures_of_error, failures_of_warnings
 from conformance.worker.isolation import GlobalState
 from conformance.worker.lacking import why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.reference import References
-from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text, words_in
+from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text, words_of_step
 from conformance.worker.values import event_of, plain
 
 
@@ -60,7 +60,7 @@ class Runner:
         words: Set[str] = set()
         for step in steps:
             if "do" in step:
-                words |= words_in(step["do"])
+                words |= words_of_step(step["do"])
         if "type" in words:
             return self.classes.values()
         return [self.classes[name] for name in self.classes.keys() & words]
@@ -182,7 +182,9 @@ class CaseRun:
                 ending = self.own_defect(error) or self.lacking(error)
                 if ending is not None:
                     return ending
-                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error), name_of(error)))
+                failures.append(
+                    failure(entry["line"], entry["subject"], "a value", plain(error), exception_name(error))
+                )
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
             for name, expected, line in entry["checks"]:
@@ -198,7 +200,7 @@ class CaseRun:
                     if ending is not None:
                         return ending
                     difference = ("no error", plain(error))
-                    exception = name_of(error)
+                    exception = exception_name(error)
                     error.__traceback__ = None
                 if difference is not None:
                     failures.append(failure(line, path, *difference, exception))
@@ -223,7 +225,7 @@ class CaseRun:
             self.line = lines[0][0]
         return {
             "status": "error",
-            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}", name_of(error))],
+            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}", exception_name(error))],
             "traceback": lines,
         }
 

@@ -32,7 +32,7 @@ def compile_text(text: str, mode: str) -> types.CodeType:
 
 
 @functools.lru_cache(maxsize=None)
-def words_in(text: str) -> FrozenSet[str]:
+def words_of_step(text: str) -> FrozenSet[str]:
     """Return the words of a step, among which are all names that it uses."""
     return frozenset(re.findall(r"\w+", text))
 
@@ -56,19 +56,19 @@ class Guard(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self.generic_visit(node)
-        node.bases = [call("__base__", base) for base in node.bases]
+        node.bases = [call_node("__base__", base) for base in node.bases]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
-            node.value = call("__writable__", node.value)
+            node.value = call_node("__writable__", node.value)
         elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
-            return ast.copy_location(call("__read__", node.value, ast.Constant(value=node.attr)), node)
+            return ast.copy_location(call_node("__read__", node.value, ast.Constant(value=node.attr)), node)
         return node
 
 
-def call(name: str, *arguments: ast.expr) -> ast.Call:
+def call_node(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=list(arguments), keywords=[])
 
 
@@ -93,7 +93,7 @@ def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
     return base
 
 
-def read(owner: Any, name: str) -> Any:
+def read_attribute(owner: Any, name: str) -> Any:
     """Return the attribute `name` of `owner` if the case put it there, or if `owner` is a namespace."""
     if type(owner) is Namespace or is_own(owner, name):
         return getattr(owner, name)

@@ -165,7 +165,7 @@ class Picture:
 
     def described(self, index: int, tensor: torch.Tensor, node: Any) -> Json:
         """Return the entry of a tensor that is new."""
-        shape = shape_of(tensor)
+        shape = sizes_of(tensor)
         output_nr = fact(tensor, "output_nr", 0)
         shares = None
         storage, pointer = storage_of(tensor)
@@ -229,7 +229,7 @@ class Picture:
             if index is None and node is not None:
                 index = self.outputs.get((id(node), tensor.output_nr))
             if index is None:
-                content = (storage_of(tensor)[1], tuple(shape_of(tensor)), tensor._version)
+                content = (storage_of(tensor)[1], tuple(sizes_of(tensor)), tensor._version)
                 index = self.contents.get(content)
             return index
         return None
@@ -243,7 +243,7 @@ def fact(owner: Any, name: str, default: Any) -> Any:
         return default
 
 
-def shape_of(tensor: torch.Tensor) -> List[int]:
+def sizes_of(tensor: torch.Tensor) -> List[int]:
     """Return the shape of a tensor, with -1 for what is no number."""
     try:
         return [int(size) for size in tensor.shape]

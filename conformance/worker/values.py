@@ -20,7 +20,7 @@ TOLERANCES: Dict[torch.dtype, Tuple[float, float]] = {
     torch.complex128: (1e-7, 1e-7),
 }  # fmt: skip
 EXACT = (0.0, 0.0)
-SHOWN = 16  # how many elements of a list a message shows
+MOST_DISPLAYED = 16  # how many elements of a list a message shows
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -118,7 +118,7 @@ def near(observed: complex, expected: complex, tolerance: Tuple[float, float]) -
     return abs(observed - expected) <= tolerance[1] + tolerance[0] * abs(expected)
 
 
-def shown(value: Any) -> str:
+def display_value(value: Any) -> str:
     """Return a plain value as a message shows it: a number to seven digits, a long list cut."""
     if isinstance(value, bool) or value is None:
         return {None: "null", True: "true", False: "false"}[value]
@@ -127,11 +127,15 @@ def shown(value: Any) -> str:
     if isinstance(value, complex):
         return f"{value.real:.7g}{value.imag:+.7g}j"
     if isinstance(value, list):
-        cut = ["…"] if len(value) > SHOWN else []
-        return "[" + ", ".join([shown(item) for item in value[:SHOWN]] + cut) + "]"
+        cut = ["…"] if len(value) > MOST_DISPLAYED else []
+        return "[" + ", ".join([display_value(item) for item in value[:MOST_DISPLAYED]] + cut) + "]"
     if isinstance(value, dict):
-        cut = ["…"] if len(value) > SHOWN else []
-        return "{" + ", ".join([f"{key}: {shown(item)}" for key, item in list(value.items())[:SHOWN]] + cut) + "}"
+        cut = ["…"] if len(value) > MOST_DISPLAYED else []
+        return (
+            "{"
+            + ", ".join([f"{key}: {display_value(item)}" for key, item in list(value.items())[:MOST_DISPLAYED]] + cut)
+            + "}"
+        )
     return str(value)
 
 

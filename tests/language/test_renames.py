@@ -9,18 +9,18 @@ from shipped import CASES, all_cases
 
 from conformance.language.errors import CaseFileError
 from conformance.language.files import is_case_file
-from conformance.language.renames import FILE, ids_now, load_renames
+from conformance.language.renames import RENAMES_FILE, ids_now, load_renames
 
 IDS = {case.id for case in all_cases()}
 
 
 def test_what_is_shipped_leads_to_cases_that_there_are() -> None:
-    renames = load_renames(CASES / FILE, FILE, IDS)
+    renames = load_renames(CASES / RENAMES_FILE, RENAMES_FILE, IDS)
     now = ids_now("matrix-operations-against-differences", renames)
     assert len(now) == 30
     assert set(now) <= IDS
     assert ids_now("detached-alias-zeroed-after-sigmoid", renames) == ("detached-alias-zeroed-after-sigmoid",)
-    assert not is_case_file(CASES / FILE)
+    assert not is_case_file(CASES / RENAMES_FILE)
 
 
 @pytest.mark.parametrize(
