@@ -37,12 +37,11 @@ BANNED = {
 ALLOWED: dict[str, set[str]] = {
     r"\bfeeds?\b|Feed\b": {"execution/workers.py", "pytest_plugin/recorder.py"},
     r"\bworlds?\b|World\b": {"worker/isolation.py"},
-    r"\btiles?\b|\btiling\b": {"language/steps.py", "language/versions.py"},
     r"\bperhaps\b": {
         "execution/workers.py", "known-issues.schema.json", "render/script/names.py", "results/known_issues.py",
     },
     r"\bspent\b": {"execution/in_process.py", "execution/workers.py", "worker/engine.py", "worker/main.py"},
-    r"what is said\b": {"language/expansion.py", "render/page/tables.py"},
+    r"what is said\b": {"render/page/tables.py"},
 }  # fmt: skip
 
 

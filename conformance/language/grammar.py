@@ -9,7 +9,7 @@
     attribute   = one of the vocabulary, or one that the case itself defines
 
 There is no import, no `while`, no `assert`, and no name or attribute that begins with `_` save the
-few that the vocabulary lists. A step that passes can reach only what the vocabulary holds.
+few that the vocabulary lists. A step that passes these checks can reach only names of the vocabulary.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ ALLOWED = frozenset(
     cls for kind in (*STATEMENTS, *EXPRESSIONS, *PARTS) for cls in (kind, *kind.__subclasses__())
 )  # fmt: skip
 ONLY_IN_DEF = (ast.Return, ast.Raise, ast.Try, ast.Nonlocal, ast.Global, ast.Yield, ast.YieldFrom)
-WORDS = {
+CONSTRUCT_NAMES = {
     ast.Import: "import", ast.ImportFrom: "import", ast.While: "while", ast.Assert: "assert", ast.Try: "try",
     ast.Raise: "raise", ast.Return: "return", ast.Nonlocal: "nonlocal", ast.Global: "global", ast.Yield: "yield",
     ast.YieldFrom: "yield from", ast.AsyncFunctionDef: "async def", ast.Await: "await",
     ast.AnnAssign: "a type on a name",
 }  # fmt: skip
-HINTS = {
+CONSTRUCT_HINTS = {
     ast.Import: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",
     ast.ImportFrom: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",
     ast.While: "use for over a list or range()",
@@ -57,15 +57,15 @@ HINTS = {
 
 @dataclass(slots=True, kw_only=True)
 class Names:
-    """What a case has named so far, as far as reading it can tell."""
+    """The names that a case has bound so far, as far as static analysis can tell."""
 
-    bound: set[str] = field(default_factory=set)  # variables that are set by now
+    bound: set[str] = field(default_factory=set)  # variables that are set at this step
     anywhere: set[str] = field(default_factory=set)  # variables that are set anywhere in the case: for bodies of defs
     attributes: set[str] = field(default_factory=set)  # attributes that the case itself defines
 
 
 def check_code(parsed: Parsed, names: Names) -> None:
-    """Add to `parsed.findings` each name, attribute and construct that isn't part of the language."""
+    """Add a finding for each name, attribute and construct that isn't part of the language."""
     if parsed.tree is None:
         return
     checker = Checker(parsed, names)
@@ -76,7 +76,7 @@ def check_code(parsed: Parsed, names: Names) -> None:
 
 
 class Checker:
-    """Walks one tree, knowing which names each scope holds."""
+    """Walks one syntax tree with the names of each scope."""
 
     def __init__(self, parsed: Parsed, names: Names) -> None:
         self.parsed = parsed
@@ -84,7 +84,7 @@ class Checker:
 
     def found(self, node: ast.AST, message: str, hint: str = "") -> None:
         line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        if isinstance(node, ast.Attribute):  # the attribute itself, not what it is taken of
+        if isinstance(node, ast.Attribute):  # the place of its name, not of the object before it
             line, offset = node.end_lineno or line, (node.end_col_offset or 0) - len(node.attr.encode())
         shift = margin(self.parsed.text) if line == 1 and isinstance(self.parsed.tree, ast.Expression) else 0
         text = self.parsed.text.strip() if isinstance(self.parsed.tree, ast.Expression) else self.parsed.text
@@ -95,7 +95,11 @@ class Checker:
     def visit(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
         kind = type(node)
         if kind not in ALLOWED or (kind in ONLY_IN_DEF and not in_def):
-            self.found(node, f"{WORDS.get(kind, kind.__name__)} is not part of the language here", HINTS.get(kind, ""))
+            self.found(
+                node,
+                f"{CONSTRUCT_NAMES.get(kind, kind.__name__)} is not part of the language here",
+                CONSTRUCT_HINTS.get(kind, ""),
+            )
             return
         if kind is ast.NamedExpr and isinstance(self.parsed.tree, ast.Expression):
             self.found(node, ":= is not part of an expectation", "set the name in a step of its own")
@@ -170,7 +174,7 @@ class Checker:
             if not (is_super and name in vocabulary.DUNDERS):
                 self.found(node, f"the attribute {name!r} begins with _")
         elif isinstance(node.value, ast.Name) and self.is_unknown(node.value.id, scopes):
-            pass  # the name before it is the mistake
+            pass  # the name before it is reported
         elif name not in self.names.attributes and not vocabulary.is_saved_tensor(name):
             attributes = self.names.attributes | vocabulary.ATTRIBUTES.keys()
             self.found(node, f"unknown attribute {name!r}", did_you_mean(name, attributes))

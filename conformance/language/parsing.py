@@ -17,7 +17,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that a step may not say; `line` and `column` count from 1 inside the step's text."""
+    """Something in a step that is not allowed; `line` and `column` count from 1 inside the step's text."""
 
     line: int
     column: int
@@ -27,19 +27,19 @@ class Finding:
 
 @dataclass(slots=True, kw_only=True)
 class Parsed:
-    """The text of a step or expression, its syntax tree (None when it has none) and what is wrong with it."""
+    """The text of a step or expression, its syntax tree (None for a syntax error) and what is wrong with it."""
 
     text: str
     tree: ast.Module | ast.Expression | None = None
-    bound: set[str] = field(default_factory=set)  # the names that it sets in the case's own scope, and keeps
-    deleted: set[str] = field(default_factory=set)  # those that it takes away
-    attributes: set[str] = field(default_factory=set)  # the attributes that it gives to objects
+    bound: set[str] = field(default_factory=set)  # names that it sets in the case's global scope and doesn't delete
+    deleted: set[str] = field(default_factory=set)  # names that it deletes
+    attributes: set[str] = field(default_factory=set)  # attributes that it sets or defines
     findings: list[Finding] = field(default_factory=list)
-    needs: set[str] = field(default_factory=set)  # names of the vocabulary that not every torch has
+    needs: set[str] = field(default_factory=set)  # names of the vocabulary that not every supported release has
 
 
 def parse_code(text: str, mode: str = "exec") -> Parsed:
-    """Parse a step (`exec`) or an expression (`eval`); syntax that the language doesn't have becomes findings."""
+    """Parse a step (`exec`) or an expression (`eval`); syntax errors become findings."""
     found = parsed_once(text, mode)
     return replace(
         found, bound=set(found.bound), deleted=set(found.deleted), attributes=set(found.attributes),
@@ -47,7 +47,7 @@ def parse_code(text: str, mode: str = "exec") -> Parsed:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=1024)  # what is written out from an equivalence says the same again and again
+@lru_cache(maxsize=1024)  # expanded cases repeat the same texts
 def parsed_once(text: str, mode: str) -> Parsed:
     parsed = Parsed(text=text)
 
@@ -59,7 +59,7 @@ def parsed_once(text: str, mode: str) -> Parsed:
         return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python thinks of the style of a step
+            warnings.simplefilter("ignore")  # such as SyntaxWarning
             tree: ast.AST = ast.parse(
                 text if mode == "exec" else text.strip(), mode=mode, feature_version=OLDEST_PYTHON
             )
@@ -83,7 +83,7 @@ def parsed_once(text: str, mode: str) -> Parsed:
 
 
 def margin(text: str) -> int:
-    """Return by how much an expression is indented; Python is given it without."""
+    """Return the indentation of an expression, which is removed before parsing."""
     return len(text) - len(text.lstrip(" "))
 
 
@@ -100,7 +100,7 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def survey(tree: ast.AST, parsed: Parsed) -> int:
-    """Note what `tree` binds and defines, and return how deep it is nested."""
+    """Record in `parsed` what `tree` binds and defines, and return its nesting depth."""
     deepest = 0
     waiting = [(tree, 0)]
     while waiting:
@@ -127,7 +127,7 @@ def survey(tree: ast.AST, parsed: Parsed) -> int:
 
 
 def registered(node: ast.AST) -> set[str]:
-    """Return the attribute that a call such as `self.register_buffer("scale", …)` makes."""
+    """Return the attribute that a call such as `self.register_buffer("scale", …)` defines."""
     assert isinstance(node, ast.Call)
     if not isinstance(node.func, ast.Attribute) or node.func.attr not in REGISTER or not node.args:
         return set()
@@ -136,9 +136,9 @@ def registered(node: ast.AST) -> set[str]:
 
 
 def names_bound(tree: ast.AST, itself: bool = False) -> set[str]:
-    """Return the names that running what is in `tree` binds in its own scope, not in the defs and classes there.
+    """Return the names that the code in `tree` binds in its own scope, without those in inner defs and classes.
 
-    With `itself`, `tree` is a statement that is run, and may be a def or a class.
+    With `itself`, `tree` is a statement, and a def or class binds its own name.
     """
     bound: set[str] = set()
     waiting = [tree] if itself else list(children(tree))
@@ -160,5 +160,5 @@ def names_bound(tree: ast.AST, itself: bool = False) -> set[str]:
 
 
 def names_deleted(statement: ast.AST) -> set[str]:
-    """Return the names that a statement takes away, on any of its branches."""
+    """Return the names that a statement deletes, on any of its branches."""
     return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}

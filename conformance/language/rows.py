@@ -1,7 +1,6 @@
-"""Checks the rows of a case with `parametrize` where they stand in its file.
+"""Checks the rows of a case with `parametrize` as they are written in its file.
 
-What a row gives to the names of the first row is set before the first step. What it is written out as is checked once
-more, like any case.
+Every row sets the variables of the first row, before the first step. The cases that they expand to are checked too.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ ROW_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def check_rows(reader: CaseReader, node: Node) -> None:
-    """Report what is wrong with the rows of a case, if it has some, and bind the names that they set."""
+    """Report what is wrong with the rows of a case, if it has any, and bind the names that they set."""
     rows = node.find("parametrize")
     if rows is node or not isinstance(rows.value, dict):
         return
@@ -73,14 +72,11 @@ def expressions_in(value: Node) -> Iterator[Node]:
 
 
 def names_in_steps(node: Node) -> Iterator[str]:
-    """Yield the names that the texts of a case's steps hold, wherever they stand."""
+    """Yield the names in all texts of a case's steps."""
     waiting = [node.find("steps")]
     while waiting:
         part = waiting.pop()
-        texts = list(part.value) if isinstance(part.value, dict) else [part.value]
-        for text in texts:
+        for text in part.value if isinstance(part.value, dict) else [part.value]:
             tree = parse_code(text).tree if isinstance(text, str) else None
             yield from (name.id for name in ast.walk(tree) if isinstance(name, ast.Name)) if tree else ()
-        waiting += (
-            part.value.values() if isinstance(part.value, dict) else part.value if isinstance(part.value, list) else ()
-        )
+        waiting += part.inner

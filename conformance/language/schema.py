@@ -1,9 +1,8 @@
-"""Holds a document against a JSON Schema and words each difference for the person who wrote it.
+"""Validates a document against a JSON Schema, with messages for the author of the document.
 
-The schemas are the published ones (`case.schema.json`, `rules.schema.json`), so that an editor and the
-loader never disagree. Of JSON Schema it knows the keywords that those use; a test compares its
-verdicts with the `jsonschema` library's. `anyOf` is chosen by type and by required key, so that a
-mistake is reported against the branch that was meant.
+The schemas are the published ones (`case.schema.json`, `rules.schema.json`), so that editors and the loader agree. Only
+the keywords that these use are implemented; a test compares the verdicts with those of `jsonschema`. A branch of
+`anyOf` is chosen by type and required keys, so that a mistake is reported against the branch that was meant.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from conformance.language.errors import Problem, did_you_mean, quoted_value
 from conformance.language.yaml import Node
 
-Reporter = Callable[[Node | tuple[int, int], str, str, str], None]  # place, path, message, hint
+Reporter = Callable[..., None]  # of a place (a node, or line and column), path, message and, optionally, hint
 Validator = Callable[[Node, str, Reporter], None]
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -31,7 +30,7 @@ TYPE_NAMES = {
 
 
 def load_schema(name: str) -> dict[str, Any]:
-    """Return a schema that is shipped with the package, for example `case.schema.json`."""
+    """Return one of the package's schemas, such as `case.schema.json`."""
     schema: dict[str, Any] = json.loads((files("conformance") / name).read_text(encoding="utf-8"))
     return schema
 
@@ -39,32 +38,42 @@ def load_schema(name: str) -> dict[str, Any]:
 def problems_of(root: Node, schema: dict[str, Any], file: str) -> list[Problem]:
     """Return every difference between `root` and `schema`, in no particular order."""
     problems: list[Problem] = []
-
-    def report(place: Node | tuple[int, int], path: str, message: str, hint: str) -> None:
-        line, column = place if isinstance(place, tuple) else (place.line, place.column)
-        problems.append(Problem(file=file, line=line, column=column, path=path, message=message, hint=hint))
-
-    validator_of(schema)(root, "", report)
+    validator_of(schema)(root, "", reporter(file, problems))
     return problems
 
 
-def validator_of(schema: dict[str, Any]) -> Validator:
-    """Return a function that reports what is wrong with a node, its path and a way to report."""
-    checks: dict[int, Validator] = {}  # by the identity of the part, since a schema may refer to itself
+def reporter(file: str, problems: list[Problem]) -> Reporter:
+    """Return a function that adds a problem of `file` to `problems`."""
 
-    def build(part: dict[str, Any]) -> Validator:
+    def report(place: Node | tuple[int, int], path: str, message: str, hint: str = "") -> None:
+        line, column = place if isinstance(place, tuple) else (place.line, place.column)
+        problems.append(Problem(file=file, line=line, column=column, path=path, message=message, hint=hint))
+
+    return report
+
+
+def validator_of(schema: dict[str, Any]) -> Validator:
+    """Return a function that validates a node at a path, and passes each problem to a reporter."""
+    validators: dict[int, Validator] = {}  # by the identity of the part, since a schema may refer to itself
+
+    def resolved(part: dict[str, Any]) -> dict[str, Any]:
         while "$ref" in part:
             part = schema["$defs"][part["$ref"].rpartition("/")[2]]
-        if id(part) not in checks:
-            checks[id(part)] = later(checks, id(part))
-            checks[id(part)] = build_part(part)
-        return checks[id(part)]
+        return part
+
+    def build(part: dict[str, Any]) -> Validator:
+        part = resolved(part)
+        key = id(part)
+        if key not in validators:
+            # Looked up at each call: a part that refers to itself needs a validator before there is one.
+            validators[key] = lambda node, path, report: validators[key](node, path, report)  # noqa: PLW0108 - see above
+            validators[key] = build_part(part)
+        return validators[key]
 
     def build_part(part: dict[str, Any]) -> Validator:
         if "anyOf" in part:
             return any_of([(leaf, build(leaf)) for leaf in leaves(part)])
-        types = part.get("type", [])
-        types = [types] if isinstance(types, str) else types
+        types = types_of(part) if "type" in part else []
         steps: list[Validator] = []
         if "enum" in part:
             steps.append(enum(part["enum"]))
@@ -81,20 +90,10 @@ def validator_of(schema: dict[str, Any]) -> Validator:
         return typed(part, types, steps)
 
     def leaves(part: dict[str, Any]) -> list[dict[str, Any]]:
-        while "$ref" in part:
-            part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+        part = resolved(part)
         return [leaf for branch in part["anyOf"] for leaf in leaves(branch)] if "anyOf" in part else [part]
 
     return build(schema)
-
-
-def later(checks: dict[int, Validator], key: int) -> Validator:
-    """Return a check that looks up what it does when it is first needed."""
-
-    def check(node: Node, path: str, report: Reporter) -> None:
-        checks[key](node, path, report)
-
-    return check
 
 
 def typed(part: dict[str, Any], types: list[str], steps: list[Validator]) -> Validator:
@@ -113,13 +112,13 @@ def typed(part: dict[str, Any], types: list[str], steps: list[Validator]) -> Val
     return check
 
 
+def types_of(part: dict[str, Any]) -> list[str]:
+    types: str | list[str] = part.get("type", list(TYPES))
+    return [types] if isinstance(types, str) else types
+
+
 def any_of(branches: list[tuple[dict[str, Any], Validator]]) -> Validator:
     """Choose the branch that a value was meant for: by type, then among mappings by required key."""
-
-    def types_of(branch: dict[str, Any]) -> list[str]:
-        types: str | list[str] = branch.get("type", list(TYPES))
-        return [types] if isinstance(types, str) else types
-
     mappings = [branch for branch, _ in branches if types_of(branch) == ["object"]]
     names = [branch.get("title", "") for branch in mappings]
     for branch, _ in branches:
@@ -140,9 +139,9 @@ def any_of(branches: list[tuple[dict[str, Any], Validator]]) -> Validator:
                 inner(node, path, report)
                 return
         keys = [key for branch in mappings for key in branch.get("required", ())]
-        near = [did_you_mean(key, keys) for key in node.value] if type(node.value) is dict else []
-        hint = next(filter(None, near), "")
-        if type(node.value) is dict and any(not key.isidentifier() for key in node.value):
+        given = node.value if kind is dict else ()
+        hint = next(filter(None, [did_you_mean(key, keys) for key in given]), "")
+        if not all(key.isidentifier() for key in given):
             hint = "quote text that holds ': '"
         report(node, path, f"expected {wanted}, got {quoted_value(node.plain)}", hint)
 
@@ -161,12 +160,12 @@ def enum(choices: list[Any]) -> Validator:
 
 
 def pattern(part: dict[str, Any]) -> Validator:
-    expression = re.compile(re.sub(r"\$$", r"\\Z", part.get("pattern", "")))  # $ in a schema is the very end
+    expression = re.compile(re.sub(r"\$$", r"\\Z", part.get("pattern", "")))  # $ in a schema is the end
     wanted = part.get("title", "text that isn't empty")
 
     def check(node: Node, path: str, report: Reporter) -> None:
         if type(node.value) is str and not (node.value.strip() and expression.search(node.value)):
-            report(node, path, f"expected {wanted}, got {quoted_value(node.value)}", "")
+            report(node, path, f"expected {wanted}, got {quoted_value(node.value)}")
 
     return check
 
@@ -174,7 +173,7 @@ def pattern(part: dict[str, Any]) -> Validator:
 def minimum(least: int) -> Validator:
     def check(node: Node, path: str, report: Reporter) -> None:
         if type(node.value) in (int, float) and not node.value >= least:
-            report(node, path, f"expected a number of at least {least}, got {quoted_value(node.value)}", "")
+            report(node, path, f"expected a number of at least {least}, got {quoted_value(node.value)}")
 
     return check
 
@@ -186,7 +185,7 @@ def items(part: dict[str, Any], inner: Validator | None) -> Validator:
         if type(node.value) is not list:
             return
         if len(node.value) < least:
-            report(node, path, f"expected a list of at least {least}, got {quoted_value(node.plain)}", "")
+            report(node, path, f"expected a list of at least {least}, got {quoted_value(node.plain)}")
         if inner is not None:
             for index, item in enumerate(node.value):
                 inner(item, f"{path}[{index}]", report)
@@ -216,15 +215,15 @@ def mapping(part: dict[str, Any], properties: dict[str, Validator], other: Valid
                 other(inner, below, report)
         for name in required:
             if name not in value:
-                report(node, path, f"the key {quoted_value(name)} is missing", "")
+                report(node, path, f"the key {quoted_value(name)} is missing")
         there = [name for name in either if name in value]
         if either and not there:
-            report(node, path, f"the key {' or '.join(map(quoted_value, either))} is missing", "")
+            report(node, path, f"the key {' or '.join(map(quoted_value, either))} is missing")
         for name in there[1:]:
             report(
                 node.keys[name], f"{path}.{name}" if path else name, f"can't stand beside {quoted_value(there[0])}", ""
             )
         if len(value) < least:
-            report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {quoted_value(node.plain)}", "")
+            report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {quoted_value(node.plain)}")
 
     return check

@@ -1,7 +1,7 @@
 """Reads one case of a case file: its steps and expectations as the plain data that a worker gets.
 
-What the schema can't say is checked here: names, rules, versions, and that the case can fail. What has a wrong shape
-has been reported already, and is skipped.
+This checks what the schema can't: names, rules, versions, and that the case can fail. Parts that don't match the schema
+have been reported already and are skipped.
 """
 
 from __future__ import annotations
@@ -17,33 +17,34 @@ from conformance.language.parsing import Parsed, parse_code
 from conformance.language.yaml import Node
 from conformance.model.rule import Rule
 
-# Checks whose text is an expression on the case's own objects, and those where it is one on float64 CPU copies.
+# Checks whose text is an expression, evaluated on the case's own objects or on float64 CPU copies of them.
 EXPRESSION_CHECKS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})
 REFERENCES = frozenset({"value", "grad"})
 WARNINGS = frozenset(name for name in vocabulary.EXCEPTIONS if name.endswith("Warning"))
-NONE = "none"  # for an exception or a warning that must not come
+NONE = "none"  # instead of the type, for an exception or a warning that must not occur
+CAN_FAIL = frozenset({"expect", "raises", "warns"})
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 
 
 def as_tuple(value: object) -> tuple[Any, ...]:
-    """Return a list of the file as a tuple; anything else has been reported already."""
+    """Return a list as a tuple, and an empty one for anything else, which has been reported already."""
     return tuple(value) if isinstance(value, list) else ()
 
 
 def joined(*conditions: str | None) -> str | None:
-    """Return the condition under which all hold: None for none, and "" where one of them has been reported."""
+    """Return the conjunction of conditions: None for none, and "" if one of them has been reported as wrong."""
     given = [condition for condition in conditions if condition is not None]
     return (",".join(given) if all(given) else "") if given else None
 
 
 def is_quoted(text: str) -> bool:
-    """Whether an expression is nothing but text in quotation marks."""
+    """Whether an expression is a string literal."""
     tree = sameness.tree_of(text) if text.strip()[-1:] in ("'", '"') else None
     return isinstance(tree, ast.Constant) and isinstance(tree.value, str)
 
 
 class CaseReader:
-    """Reads one case and reports what is wrong beyond its shape; what has a wrong shape (`broken` lines) it skips."""
+    """Reads one case and reports what is wrong with it; skips the `broken` lines, which don't match the schema."""
 
     def __init__(self, report: Any, rules: Mapping[str, Rule], broken: frozenset[int]) -> None:
         self.report = report
@@ -51,10 +52,10 @@ class CaseReader:
         self.broken = broken
         self.names = grammar.Names()
         self.torch: str | None = None
-        self.needs: set[str] = set()  # names of the vocabulary in the expectation that is read
+        self.needs: set[str] = set()  # names of the vocabulary in the current expectation
 
     def read(self, node: Node) -> dict[str, Any]:
-        """Return what a case holds beside its text; one with spellings has no steps of its own."""
+        """Return the fields of a case but its text; a case with spellings has no steps of its own."""
         data = node.plain
         self.torch = self.condition(node.value.get("torch"), "torch")
         cited = node.find("rules").value
@@ -64,28 +65,23 @@ class CaseReader:
                 self.report(rule, f"rules[{index}]", f"unknown rule {rule.value!r}", hint)
         source = data.get("source")
         return {
-            "id": data.get("id"),
-            "title": data.get("title"),
-            "why": data.get("why"),
-            "rules": as_tuple(data.get("rules")),
+            **{name: data.get(name) for name in ("id", "title", "why", "torch")},
+            **{name: as_tuple(data.get(name)) for name in ("rules", "dtypes", "devices")},
             "source": (source,) if isinstance(source, str) else as_tuple(source),
-            "torch": data.get("torch"),
-            "dtypes": as_tuple(data.get("dtypes")),
-            "devices": as_tuple(data.get("devices")),
             "steps": self.steps_that_can_fail(node.value["steps"])
             if isinstance(node.find("steps").value, list)
             else (),
         }
 
     def steps_that_can_fail(self, listed: Node) -> tuple[dict[str, Any], ...]:
-        """Read the steps of a case, of which one at least must expect something."""
+        """Read the steps of a case, at least one of which must expect something."""
         steps = self.steps(listed)
-        if steps and self.broken.isdisjoint(listed.lines()) and not any(map(self.can_fail, steps)):
+        if steps and self.broken.isdisjoint(listed.lines()) and not any(step.keys() & CAN_FAIL for step in steps):
             self.report(listed, "steps", "nothing is expected: this case can't fail", "add an expect step")
         return steps
 
     def steps(self, listed: Node) -> tuple[dict[str, Any], ...]:
-        """Read steps; those whose shape is wrong only lend the names that they bind."""
+        """Read steps; of those that don't match the schema, only the names that they bind."""
         read: list[tuple[Node, str | None, Parsed | None, bool]] = []
         for node, when in self.one_by_one(listed, None):
             text = (
@@ -105,7 +101,7 @@ class CaseReader:
         return tuple(steps)
 
     def one_by_one(self, listed: Node, when: str | None) -> Iterator[tuple[Node, str | None]]:
-        """Yield each step, those of blocks too, with the condition of the blocks around it."""
+        """Yield each step, also those in blocks, with the condition of the enclosing blocks."""
         for node in listed.value:
             block = node.find("when")
             if block is node or not isinstance(block.value, dict):
@@ -115,10 +111,6 @@ class CaseReader:
             condition = self.condition(block.value.get("torch"), "when.torch", when)
             if isinstance(inner.value, list):
                 yield from self.one_by_one(inner, joined(when, condition))
-
-    def can_fail(self, step: dict[str, Any]) -> bool:
-        """Whether a step expects something."""
-        return bool(step.keys() & {"expect", "raises", "warns"})
 
     def statements(self, node: Node, when: str | None, parsed: Parsed) -> dict[str, Any]:
         text, path = (node, "") if isinstance(node.value, str) else (node.value["do"], "do")
@@ -179,7 +171,7 @@ class CaseReader:
         return alternatives
 
     def part(self, node: Node, path: str) -> Any:
-        """Return what a message must contain: text, or {"regex": pattern}."""
+        """Return a part of `match`: text, or {"regex": pattern}."""
         if isinstance(node.value, str):
             return node.value
         pattern = node.value["regex"]
@@ -189,9 +181,9 @@ class CaseReader:
         return {"regex": pattern.value}
 
     def condition(self, node: Node | None, path: str, within: str | None = None) -> str | None:
-        """Return a condition on torch, None where there is none, and "" for one that has been reported.
+        """Return a condition on torch, None for none, and "" for one that has been reported as wrong.
 
-        `within` is the condition of what lies around it, besides the case's own.
+        `within` is the condition of the enclosing step or blocks; the case's own is added.
         """
         if node is None:
             return None
@@ -210,7 +202,7 @@ class CaseReader:
             return ""
         if around and not versions.possible([around, node.value]):
             message = f"no torch fulfils the condition {node.value!r} where {around!r} holds"
-            self.report(node, path, message, "that is said around it")
+            self.report(node, path, message, "the enclosing condition")
             return ""
         return node.value
 
@@ -240,7 +232,7 @@ class CaseReader:
             path = f"expect.{subject}"
             if subject != "log" or "log" in self.names.bound:
                 self.needs |= self.expression(Node(subject, line, column), path)
-                if sameness.looks_at_nothing(subject):
+                if sameness.is_independent_of_case(subject):
                     message = "is the same whatever the case does: this can't fail"
                     self.report((line, column), path, message, "look at something that the case has set")
             checks = self.checks(subject, expected, path, torch)
@@ -281,7 +273,7 @@ class CaseReader:
                 line, column = node.value["torch"].keys[text]
                 conditions.append(self.condition(Node(text, line, column), f"{path}.torch", torch))
             self.check_alternatives(node, path, conditions, torch)
-            kept, self.needs = self.needs, set()  # what an alternative needs is the business of its condition
+            kept, self.needs = self.needs, set()  # an alternative states by its condition what it needs
             chosen = {text: self.value(entry, path, torch, check, observed) for text, entry in entries.items()}
             self.needs = kept
             return {"torch": chosen}
@@ -306,7 +298,7 @@ class CaseReader:
 
     def expression(self, node: Node, path: str) -> set[str]:
         if node.value in self.names.bound and not node.value.startswith("_"):
-            return set()  # a variable alone, which most subjects are
+            return set()  # a variable, as most subjects are: saves parsing
         parsed = parse_code(node.value, mode="eval")
         self.findings(node, path, parsed)
         return parsed.needs

@@ -43,7 +43,7 @@ STEPS = {
     "- {torch: '>=3', expect: {a: 1}}": f"2:11: torch: no torch fulfils the condition '>=3' {RANGE}",
     "- {torch: '>=2.1,<2.0', expect: {a: 1}}": f"2:11: torch: no torch fulfils the condition '>=2.1,<2.0' {RANGE}",
     "- when: {torch: '<2.1', steps: [{torch: '>=2.1', expect: {a: 1}}]}": (
-        "2:41: torch: no torch fulfils the condition '>=2.1' where '<2.1' holds (that is said around it)"
+        "2:41: torch: no torch fulfils the condition '>=2.1' where '<2.1' holds (the enclosing condition)"
     ),
     "- expect: {a: {torch: {'<1.13': 2, '>=1.13': 1}}}": (
         f"2:24: expect.a.torch: no torch fulfils the condition '<1.13' {RANGE}"
