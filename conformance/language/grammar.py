@@ -95,11 +95,8 @@ class Checker:
     def visit(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
         kind = type(node)
         if kind not in ALLOWED or (kind in ONLY_IN_DEF and not in_def):
-            self.found(
-                node,
-                f"{CONSTRUCT_NAMES.get(kind, kind.__name__)} is not part of the language here",
-                CONSTRUCT_HINTS.get(kind, ""),
-            )
+            name = CONSTRUCT_NAMES.get(kind, kind.__name__)
+            self.found(node, f"{name} is not part of the language here", CONSTRUCT_HINTS.get(kind, ""))
             return
         if kind is ast.NamedExpr and isinstance(self.parsed.tree, ast.Expression):
             self.found(node, ":= is not part of an expectation", "set the name in a step of its own")

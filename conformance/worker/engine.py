@@ -1,4 +1,4 @@
-"""Runs requests: the part of a worker that is the same inside a process of its own and inside pytest's."""
+"""Runs requests, in a worker process or, for debugging, inside pytest's process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Engine:
         self.runners: Dict[str, Runner] = {}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the outcome of a request, numbered as it is; the answer to one for a sketch has the `graph`.
+        """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.
 
         `spent` is added when this process must not run another case, and says why.
         """
