@@ -21,7 +21,7 @@ class Engine:
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.
 
-        `spent` is added when this process must not run another case, and says why.
+        `must_restart` gives the reason when this process must not run another case.
         """
         device = request["device"]
         if device not in self.runners:
