@@ -115,10 +115,8 @@ class Checker:
             self.class_(node, scopes, in_def)
             return
         elif kind in COMPREHENSIONS:
-            scopes = [
-                *scopes,
-                {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)},
-            ]
+            names = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+            scopes = [*scopes, {name.id for name in names if isinstance(name.ctx, ast.Store)}]
         elif kind is ast.ExceptHandler:
             self.own_name(node, node.name)  # type: ignore[attr-defined]
         for child in children(node):

@@ -120,7 +120,8 @@ def survey(tree: ast.AST, parsed: Parsed) -> int:
     if deepest <= MAX_NESTING:
         for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
             bound = names_bound(statement, itself=True)
-            deleted = names_deleted(statement) if "del" in parsed.text else set()
+            names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)] if "del" in parsed.text else []
+            deleted = {node.id for node in names if isinstance(node.ctx, ast.Del)}
             parsed.bound = (parsed.bound | bound) - deleted
             parsed.deleted = (parsed.deleted | deleted) - bound
     return deepest
@@ -157,8 +158,3 @@ def names_bound(tree: ast.AST, itself: bool = False) -> set[str]:
                 bound.add(node.name)  # type: ignore[attr-defined]
             waiting += children(node)
     return bound
-
-
-def names_deleted(statement: ast.AST) -> set[str]:
-    """Return the names that a statement deletes, on any of its branches."""
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}

@@ -40,11 +40,9 @@ def compares_with_itself(subject: str, check: str, value: Any) -> bool:
     observed, expected = tree_of(subject), tree_of(source)
     if observed is None or expected is None or ast.dump(observed) != ast.dump(expected):
         return False
-    return (
-        isinstance(observed, ast.Name)
-        if check in BY_IDENTITY
-        else all(isinstance(node, READING) for node in ast.walk(observed))
-    )
+    if check in BY_IDENTITY:
+        return isinstance(observed, ast.Name)
+    return all(isinstance(node, READING) for node in ast.walk(observed))
 
 
 def is_independent_of_case(subject: str) -> bool:

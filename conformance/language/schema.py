@@ -220,9 +220,8 @@ def mapping(part: dict[str, Any], properties: dict[str, Validator], other: Valid
         if either and not there:
             report(node, path, f"the key {' or '.join(map(quoted_value, either))} is missing")
         for name in there[1:]:
-            report(
-                node.keys[name], f"{path}.{name}" if path else name, f"can't stand beside {quoted_value(there[0])}", ""
-            )
+            below = f"{path}.{name}" if path else name
+            report(node.keys[name], below, f"can't stand beside {quoted_value(there[0])}")
         if len(value) < least:
             report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {quoted_value(node.plain)}")
 

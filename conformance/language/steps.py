@@ -63,30 +63,22 @@ class CaseReader:
             if isinstance(rule.value, str) and rule.line not in self.broken and rule.value not in self.rules:
                 hint = did_you_mean(rule.value, self.rules) or "add it to rules.yaml"
                 self.report(rule, f"rules[{index}]", f"unknown rule {rule.value!r}", hint)
-        source = data.get("source")
+        source, listed = data.get("source"), node.find("steps")
+        steps = self.steps(listed) if isinstance(listed.value, list) else ()
+        if steps and self.broken.isdisjoint(listed.lines()) and not any(step.keys() & CAN_FAIL for step in steps):
+            self.report(listed, "steps", "nothing is expected: this case can't fail", "add an expect step")
         return {
             **{name: data.get(name) for name in ("id", "title", "why", "torch")},
             **{name: as_tuple(data.get(name)) for name in ("rules", "dtypes", "devices")},
             "source": (source,) if isinstance(source, str) else as_tuple(source),
-            "steps": self.steps_that_can_fail(node.value["steps"])
-            if isinstance(node.find("steps").value, list)
-            else (),
+            "steps": steps,
         }
-
-    def steps_that_can_fail(self, listed: Node) -> tuple[dict[str, Any], ...]:
-        """Read the steps of a case, at least one of which must expect something."""
-        steps = self.steps(listed)
-        if steps and self.broken.isdisjoint(listed.lines()) and not any(step.keys() & CAN_FAIL for step in steps):
-            self.report(listed, "steps", "nothing is expected: this case can't fail", "add an expect step")
-        return steps
 
     def steps(self, listed: Node) -> tuple[dict[str, Any], ...]:
         """Read steps; of those that don't match the schema, only the names that they bind."""
         read: list[tuple[Node, str | None, Parsed | None, bool]] = []
         for node, when in self.one_by_one(listed, None):
-            text = (
-                node if isinstance(node.value, str) else node.value.get("do") if isinstance(node.value, dict) else None
-            )
+            text = node.value.get("do") if isinstance(node.value, dict) else node
             parsed = parse_code(text.value) if text is not None and isinstance(text.value, str) else None
             if parsed is not None and parsed.tree is not None:
                 self.names.anywhere |= parsed.bound
@@ -213,12 +205,8 @@ class CaseReader:
             return
         problem = versions.gaps_and_overlaps(conditions, joined(self.torch, step_torch))
         if problem:
-            self.report(
-                place,
-                path,
-                f"the alternatives are not exhaustive and disjoint: {problem}",
-                "each torch needs exactly one",
-            )
+            message = f"the alternatives are not exhaustive and disjoint: {problem}"
+            self.report(place, path, message, "each torch needs exactly one")
 
     def expectation(self, node: Node, when: str | None = None) -> dict[str, Any]:
         value = node.value["expect"]
@@ -256,10 +244,9 @@ class CaseReader:
             else:
                 checks.append([name, self.value(expected, below, torch, name, observed), expected.line])
         for name in {"rtol", "atol"} & set(node.value):
-            if not math.isfinite(node.value[name].value):
-                self.report(
-                    node.value[name], f"{path}.{name}", f"expected a finite number, got {node.value[name].value}"
-                )
+            given = node.value[name]
+            if not math.isfinite(given.value):
+                self.report(given, f"{path}.{name}", f"expected a finite number, got {given.value}")
             if not {"value", "grad"} & set(node.value):
                 self.report(node.keys[name], f"{path}.{name}", "a tolerance alone checks nothing", "add a value")
         return checks

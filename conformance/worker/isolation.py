@@ -41,7 +41,10 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
     pairs: List[Tuple[Callable[[], Any], Callable[[Any], Any]]] = [
         (torch.is_grad_enabled, torch.set_grad_enabled),
         (torch.get_default_dtype, torch.set_default_dtype),
-        (anomaly_mode, lambda mode: torch.autograd.set_detect_anomaly(*mode)),
+        (
+            lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+            lambda mode: torch.autograd.set_detect_anomaly(*mode),
+        ),
         (torch.is_warn_always_enabled, torch.set_warn_always),
         (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
         (torch.get_num_threads, torch.set_num_threads),
@@ -53,10 +56,6 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
         if hasattr(torch._C, get):
             pairs.append((getattr(torch._C, get), getattr(torch._C, put)))
     return pairs
-
-
-def anomaly_mode() -> Tuple[bool, bool]:
-    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
 
 
 def undo_patches() -> None:

@@ -36,10 +36,6 @@ def random_factory(name: str, target: Any) -> Callable[..., Any]:
     return (seeded_like if like else seeded_normal if plain == "normal" else seeded)(getattr(torch, plain), target)
 
 
-def device_factory(name: str, target: Any) -> Callable[..., Any]:
-    return (array_on_device if name == "from_numpy" else on_device)(getattr(torch, name), target)
-
-
 def kind_of(value: object) -> type:
     """Return the class of an instance, but not of a class: with `type` a case could make classes."""
     if isinstance(value, type):
@@ -99,7 +95,12 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         if path == "torch":
             members.update({name: random_factory(name, target) for name in vocabulary.RANDOM & members.keys()})
             if device != "cpu":
-                members.update({name: device_factory(name, target) for name in vocabulary.FACTORIES & members.keys()})
+                members.update(
+                    {
+                        name: (array_on_device if name == "from_numpy" else on_device)(members[name], target)
+                        for name in vocabulary.FACTORIES & members.keys()
+                    }
+                )
         elif path == "fft" and device != "cpu":
             members.update({name: on_device(members[name], target) for name in vocabulary.FREQUENCIES})
         elif path == "nn" and device != "cpu":

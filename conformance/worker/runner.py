@@ -182,9 +182,7 @@ class CaseRun:
                 ending = self.own_defect(error) or self.lacking(error)
                 if ending is not None:
                     return ending
-                failures.append(
-                    failure(entry["line"], entry["subject"], "a value", plain(error), exception_name(error))
-                )
+                failures.append(failure(self.line, entry["subject"], "a value", plain(error), exception_name(error)))
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
             for name, expected, line in entry["checks"]:

@@ -43,11 +43,7 @@ def compile_step(text: str, file: str, line: int) -> types.CodeType:
 
 
 def relocate(code: types.CodeType, file: str, offset: int) -> types.CodeType:
-    constants = code.co_consts
-    if any(type(constant) is types.CodeType for constant in constants):
-        constants = tuple(
-            relocate(constant, file, offset) if type(constant) is types.CodeType else constant for constant in constants
-        )
+    constants = tuple(relocate(each, file, offset) if type(each) is types.CodeType else each for each in code.co_consts)
     return code.replace(co_filename=file, co_firstlineno=code.co_firstlineno + offset, co_consts=constants)
 
 

@@ -123,21 +123,16 @@ def display_value(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float):
-        return f"{value:.7g}" if value != int_like(value) else f"{value:.1f}"
+        return f"{value:.1f}" if value.is_integer() and abs(value) < 1e7 else f"{value:.7g}"
     if isinstance(value, complex):
         return f"{value.real:.7g}{value.imag:+.7g}j"
+    cut = ["…"] if isinstance(value, (list, dict)) and len(value) > MOST_DISPLAYED else []
     if isinstance(value, list):
-        cut = ["…"] if len(value) > MOST_DISPLAYED else []
         return "[" + ", ".join([display_value(item) for item in value[:MOST_DISPLAYED]] + cut) + "]"
     if isinstance(value, dict):
-        cut = ["…"] if len(value) > MOST_DISPLAYED else []
         return (
             "{"
             + ", ".join([f"{key}: {display_value(item)}" for key, item in list(value.items())[:MOST_DISPLAYED]] + cut)
             + "}"
         )
     return str(value)
-
-
-def int_like(value: float) -> float:
-    return float(int(value)) if math.isfinite(value) and abs(value) < 1e7 else math.nan
