@@ -16,6 +16,7 @@ ELSEWHERE = {
     "model/report": "results/test_store.py",
     "model/rule": "language/test_rules.py",
     # Parts of one reading, of which only the whole is promised: a text comes to a case, or to a message.
+    "language/parsing": "language/test_grammar.py",
     "language/spellings": "language/test_expansion.py",
     "language/steps": "language/test_reader.py",
     "render/script/names": "render/script/test_script.py",

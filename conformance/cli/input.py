@@ -9,9 +9,8 @@ from pathlib import Path
 from conformance.cli.output import CommandError
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
-from conformance.language.renames import FILE as RENAMES_FILE
-from conformance.language.renames import Renames, load_renames
-from conformance.language.rules import FILE, load_rules
+from conformance.language.renames import RENAMES_FILE, Renames, load_renames
+from conformance.language.rules import RULES_FILE, load_rules
 from conformance.model.case import Case
 from conformance.model.report import Report, case_record
 from conformance.model.rule import Rule
@@ -83,7 +82,7 @@ def worded(reports: list[Report]) -> list[Report]:
 def shipped() -> tuple[list[Case], Mapping[str, Rule]]:
     """Return the cases that come with the suite, and their rules."""
     place = shipped_cases()
-    return load_cases(case_files([place]), place.parent), load_rules(place / FILE, FILE)
+    return load_cases(case_files([place]), place.parent), load_rules(place / RULES_FILE, RULES_FILE)
 
 
 def load(file: Path) -> Report:

@@ -35,7 +35,7 @@ class InProcess:
     def outcome(self, number: int) -> dict[str, Any]:
         answer = self.engine.run({"n": number, **self.programs.pop(number)})
         del answer["n"]
-        answer.pop("spent", None)  # there is no other process to go on in
+        answer.pop("must_restart", None)  # there is no other process to go on in
         return answer
 
     def answer(self, number: int, seconds: float) -> dict[str, Any] | None:

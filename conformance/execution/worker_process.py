@@ -28,8 +28,8 @@ place, modules, devices = sys.argv[1], sys.argv[2].split(), sys.argv[3].split()
 spec = importlib.util.spec_from_file_location("conformance", place + "/__init__.py", submodule_search_locations=[place])
 sys.modules["conformance"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["conformance"])
-from conformance.worker.main import main
-main(modules, devices)
+from conformance.worker.main import serve
+serve(modules, devices)
 """
 
 

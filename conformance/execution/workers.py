@@ -112,10 +112,10 @@ class Workers:
         self.since = time.monotonic()
         self.waiting.popleft()
         self.answered[message.pop("n")] = message
-        spent = message.pop("spent", "")
-        if spent:
+        why_restarted = message.pop("must_restart", "")
+        if why_restarted:
             if message["status"] != "pass":
-                message["reason"] = f"{spent}; the worker was replaced"
+                message["reason"] = f"{why_restarted}; the worker was replaced"
             self.end_worker()
             if self.waiting:
                 self.replace()

@@ -1,4 +1,4 @@
-"""What is wrong with a file that a person wrote, said so that the person can mend it."""
+"""Problems of case files and other YAML files, as messages with place, path and hint."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 class Problem:
     """One mistake in one file.
 
-    `line` and `column` count from 1; `path` leads to the value inside the file (`expect.a.is_leaf`),
-    and is empty where the file as a whole is meant.
+    `line` and `column` count from 1; `path` is that of the value (`expect.a.is_leaf`), or empty for the whole file.
     """
 
     file: str
@@ -30,7 +29,7 @@ class Problem:
 
 
 class CaseFileError(Exception):
-    """A file that can't be used; holds every problem that was found in it, in the order of their places."""
+    """All problems of a file that can't be used, in the order of their places."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(set(problems)))
@@ -43,11 +42,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
-def shown(value: object, limit: int = 60) -> str:
-    """Return `value` as an error message quotes it: in the words of a case file, cut at `limit` characters."""
-    words = {None: "nothing (null)", True: "true", False: "false"}
+def quoted_value(value: object, limit: int = 60) -> str:
+    """Return `value` as an error message quotes it: with YAML's words, cut at `limit` characters."""
     if value is None or isinstance(value, bool):
-        return words[value]
+        return {None: "nothing (null)", True: "true", False: "false"}[value]
     if isinstance(value, dict):
         text = "a mapping with the keys " + ", ".join(map(str, value)) if value else "an empty mapping"
     elif isinstance(value, list):

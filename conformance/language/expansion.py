@@ -1,6 +1,6 @@
-"""Writes out what is said once for several cases, as ordinary cases with plain steps.
+"""Expands a case with `spellings` or `parametrize` into ordinary cases with plain steps.
 
-Spellings that must come to the same are tried on programs. What is said once as
+Spellings are different ways to compute the same result; each is run on every program. From
 
     programs:
       - id: product
@@ -14,14 +14,14 @@ Spellings that must come to the same are tried on programs. What is said once as
           backward: [f(*inputs).backward(g), "found = [x.grad for x in inputs]"]
           autograd.grad: ["found = autograd.grad(f(*inputs), inputs, g)"]
 
-becomes the case backward-or-grad-on-product. For each spelling it makes the inputs anew, does the steps, and expects
-the formulas of `found`, and of the inputs that nothing has happened to them. Spellings that no program is for have
-an `expect` in common, which is written after each.
+comes the case backward-or-grad-on-product. For each spelling it makes new inputs, runs the steps, and expects that
+`found` holds the gradients of the formulas and that the inputs are unchanged. Spellings without programs share an
+`expect`, which follows each of them.
 
-A case with the rows `parametrize: {exp: {op: "lambda t: t.exp()"}, …}` becomes a case for each row, which begins with
-`op = lambda t: t.exp()`: the case `<id>-exp`.
+A case with the rows `parametrize: {exp: {op: "lambda t: t.exp()"}, …}` becomes one case for each row, such as
+`<id>-exp`, which begins with the step `op = lambda t: t.exp()`.
 
-Nodes are made of nodes; each has the place of that from which it comes.
+Each node of an expanded case has the place of the node that it was made from.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from conformance.language import grammar as language
+from conformance.language.parsing import parse_code
 from conformance.language.yaml import Node
 
 KEPT = ("id", "title", "why", "rules", "source", "torch", "dtypes", "devices")
-OF_ROW = frozenset({"torch", "dtypes"})  # what a row has beside variables
+OF_ROW = frozenset({"torch", "dtypes"})  # keys of a row that are not variables
 INDENT = 4
 
 
 def like(origin: Node, value: Any) -> Node:
-    """Return a node that stands where `origin` does; lists and mappings may hold plain values beside nodes."""
+    """Return a node of `value` at the place of `origin`; lists and mappings may hold plain values and nodes."""
     node = Node(value, origin.line, origin.column, ">" if isinstance(value, str) else "")
     if isinstance(value, dict):
         node.value = {key: inner if isinstance(inner, Node) else like(origin, inner) for key, inner in value.items()}
@@ -50,16 +50,12 @@ def like(origin: Node, value: Any) -> Node:
 
 
 def on_program(case: Node, program: Node | None) -> Node:
-    """Return the ordinary case that a case with spellings stands for, on `program` if it is tried on some."""
+    """Return the ordinary case that a case with spellings becomes on `program`, or without one."""
     plain = {key: case.value[key] for key in KEPT if key in case.value}
     steps: list[Node] = []
     if program is not None:
         part = program.value
-        plain |= {
-            "id": like(case.value["id"], f"{case.find('id').value}-on-{program.find('id').value}"),
-            "title": like(case.value["title"], f"{case.find('title').value}: {program.find('title').value}"),
-            **narrowed(case, program),
-        }
+        plain = variant_of(case, program, f"-on-{part['id'].value}", part["title"].value)
         inputs: dict[str, Node] = part["inputs"].value
         steps = [
             like(part["result"], definition(inputs, part["result"].value)),
@@ -77,31 +73,28 @@ def on_program(case: Node, program: Node | None) -> Node:
 
 
 def of_row(case: Node, name: str, row: Node) -> Node:
-    """Return the ordinary case that a case with rows stands for in one of them."""
-    plain = {key: case.value[key] for key in KEPT if key in case.value}
-    plain |= {
-        "id": like(case.value["id"], f"{case.find('id').value}-{name}"),
-        "title": like(case.value["title"], f"{case.find('title').value}: {name}"),
-        **narrowed(case, row),
-    }
+    """Return the ordinary case that a case with rows becomes for one of them."""
     lines = [f"{variable} = {literal(value)}" for variable, value in row.value.items() if variable not in OF_ROW]
     steps = [like(row, "\n".join(lines)), *case.value["steps"].value]
-    return like(case, {**plain, "steps": like(case.value["steps"], steps)})
+    return like(case, {**variant_of(case, row, f"-{name}", name), "steps": like(case.value["steps"], steps)})
 
 
-def narrowed(case: Node, other: Node) -> dict[str, Node]:
-    """Return the conditions under which both can be run."""
+def variant_of(case: Node, other: Node, suffix: str, title: str) -> dict[str, Node]:
+    """Return what a case keeps for a program or a row, with an id, a title and conditions of its own."""
+    kept = {key: case.value[key] for key in KEPT if key in case.value}
+    kept["id"] = like(kept["id"], f"{kept['id'].value}{suffix}")
+    kept["title"] = like(kept["title"], f"{kept['title'].value}: {title}")
     torch = [node.value["torch"] for node in (case, other) if "torch" in node.value]
     dtypes = [node.value["dtypes"] for node in (case, other) if "dtypes" in node.value]
-    both = {"torch": like(torch[-1], ",".join(node.value for node in torch))} if torch else {}
+    if torch:
+        kept["torch"] = like(torch[-1], ",".join(node.value for node in torch))
     if dtypes:
-        common = [node for node in dtypes[0].value if node.value in dtypes[-1].plain]
-        both["dtypes"] = like(dtypes[-1], common)
-    return both
+        kept["dtypes"] = like(dtypes[-1], [node for node in dtypes[0].value if node.value in dtypes[-1].plain])
+    return kept
 
 
 def with_note(step: Node, note: str) -> Node:
-    """Return a step that begins with a comment, where it has text to begin."""
+    """Return a step whose first statement follows a comment; one without statements is returned as it is."""
     if isinstance(step.value, str):
         return like(step, note + step.value)
     if "do" in step.value:
@@ -114,22 +107,22 @@ def with_note(step: Node, note: str) -> Node:
 
 
 def definition(inputs: Iterable[str], result: str) -> str:
-    """Return the statement that defines `f`, the function that a program is."""
+    """Return the statement that defines `f`, the function of a program."""
     result = result.strip("\n")
-    parsed = language.parse(result, mode="eval")
+    parsed = parse_code(result, mode="eval")
     body = result if parsed.tree is None else f"return {result.strip()}"
     return f"def f({', '.join(inputs)}):\n{textwrap.indent(body, INDENT * ' ')}"
 
 
 def fresh_inputs(program: Node) -> str:
-    """Return the statement that makes the leaves anew, under their own names and as the list `inputs`."""
+    """Return the statement that makes new leaves, under their own names and as the list `inputs`."""
     names = list(program.value["inputs"].value)
     targets = ", ".join(names) if len(names) > 1 else f"{names[0]},"
     return f"{targets} = inputs = [x.clone().requires_grad_() for x in values]"
 
 
 def gradients_of(program: Node) -> Node:
-    """Return what must hold after each spelling: the gradients, and that the leaves are as they were."""
+    """Return what must hold after each spelling: the gradients, and that the leaves are unchanged."""
     gradients = program.value["gradients"]
     expected: dict[str, Any] = {"len(found)": len(program.value["inputs"].value)}
     for index, name in enumerate(program.value["inputs"].value):
@@ -140,12 +133,12 @@ def gradients_of(program: Node) -> Node:
 
 
 def made(node: Node) -> str:
-    """Return the expression that makes a tensor of what a program gives for one."""
+    """Return the expression for a tensor that a program gives as an expression or as numbers."""
     return literal(node) if isinstance(node.value, str) else f"tensor({literal(node)})"
 
 
 def literal(node: Node) -> str:
-    """Return a value as an expression; text is one already, unless it is said to be text."""
+    """Return a value as an expression; text is an expression already, unless it is `{text: …}`."""
     if isinstance(node.value, dict):
         return repr(node.find("text").plain)
     if isinstance(node.value, list):
@@ -153,8 +146,8 @@ def literal(node: Node) -> str:
     return node.value.strip() if isinstance(node.value, str) else str(node.value)
 
 
-def tried_on(case: Node, programs: Mapping[str, Node]) -> Sequence[Node | None]:
-    """Return the programs that a case with spellings is tried on: None alone where it needs none."""
+def programs_of(case: Node, programs: Mapping[str, Node]) -> Sequence[Node | None]:
+    """Return the programs that a case with spellings is run on: None alone if it needs none."""
     if "expect" in case.value:
         return [None]
     named = case.find("programs").plain if "programs" in case.value else programs

@@ -1,14 +1,14 @@
-"""Finds case files: those that come with the suite, and those in places that somebody names."""
+"""Finds case files: those of the suite, and those at the paths that a user names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from conformance.language.reader import parse_cases
-from conformance.language.renames import FILE as RENAMES_FILE
-from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import load_rules
+from conformance.language.renames import RENAMES_FILE
+from conformance.language.rules import RULES_FILE, load_rules
 from conformance.language.yaml import read_text
 from conformance.model.case import Case
 from conformance.model.rule import Rule
@@ -17,12 +17,12 @@ SUFFIXES = (".yaml", ".yml")
 ISSUES_FILE = "known-issues.yaml"
 NOT_CASES = (RULES_FILE, ISSUES_FILE, RENAMES_FILE)
 PACKAGE = Path(__file__).parent.parent
-SHIPPED = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in a checkout
+SHIPPED_CASES = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in a checkout
 
 
 def shipped_cases() -> Path:
-    """Return the directory of the cases that come with the suite."""
-    return next(path for path in SHIPPED if (path / RULES_FILE).is_file())
+    """Return the directory of the suite's own cases."""
+    return next(path for path in SHIPPED_CASES if (path / RULES_FILE).is_file())
 
 
 def nearest(directory: Path, name: str) -> Path | None:
@@ -36,27 +36,25 @@ def is_case_file(path: Path) -> bool:
 
 
 def holds_case_files(path: Path) -> bool:
-    """Whether a path is that of a case file, there or not, or of a directory with some."""
+    """Whether a path is that of a case file, existing or not, or of a directory with case files."""
     return path.suffix in SUFFIXES or (path.is_dir() and any(map(is_case_file, path.iterdir())))
 
 
 def case_files(places: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files that are named, and the case files in directories that are."""
+    """Yield the files among `places`, and the case files in directories among them."""
     for place in places:
         yield from sorted(filter(is_case_file, place.iterdir())) if place.is_dir() else [place]
 
 
 def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
-    """Return the cases of `files`, which are named as seen from `root`, or by their last part.
+    """Return the cases of `files`, with file names relative to `root`, or without directories if that is None.
 
-    Raise CaseFileError for a file with problems, OSError for one that isn't there.
+    Raise CaseFileError for a file with problems, OSError for a missing one.
     """
-    read: dict[Path, dict[str, Rule]] = {}
 
+    @cache
     def rules_in(path: Path) -> dict[str, Rule]:
-        if path not in read:
-            read[path] = load_rules(path, str(path))
-        return read[path]
+        return load_rules(path, str(path))
 
     shipped = rules_in(shipped_cases() / RULES_FILE)
     cases: list[Case] = []

@@ -9,23 +9,18 @@
     attribute   = one of the vocabulary, or one that the case itself defines
 
 There is no import, no `while`, no `assert`, and no name or attribute that begins with `_` save the
-few that the vocabulary lists. A step that passes can reach only what the vocabulary holds.
+few that the vocabulary lists. A step that passes these checks can reach only names of the vocabulary.
 """
 
 from __future__ import annotations
 
 import ast
-import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from conformance.language import vocabulary
 from conformance.language.errors import did_you_mean
-
-MAX_LENGTH = 10_000
-MAX_DEPTH = 60
-PYTHON = (3, 8)  # the oldest Python that a worker may have
+from conformance.language.parsing import COMPREHENSIONS, Finding, Parsed, children, margin, names_bound
 
 STATEMENTS = (
     ast.Assign, ast.AugAssign, ast.Expr, ast.Delete, ast.With, ast.For, ast.If, ast.FunctionDef, ast.ClassDef,
@@ -44,13 +39,13 @@ ALLOWED = frozenset(
     cls for kind in (*STATEMENTS, *EXPRESSIONS, *PARTS) for cls in (kind, *kind.__subclasses__())
 )  # fmt: skip
 ONLY_IN_DEF = (ast.Return, ast.Raise, ast.Try, ast.Nonlocal, ast.Global, ast.Yield, ast.YieldFrom)
-WORDS = {
+CONSTRUCT_NAMES = {
     ast.Import: "import", ast.ImportFrom: "import", ast.While: "while", ast.Assert: "assert", ast.Try: "try",
     ast.Raise: "raise", ast.Return: "return", ast.Nonlocal: "nonlocal", ast.Global: "global", ast.Yield: "yield",
     ast.YieldFrom: "yield from", ast.AsyncFunctionDef: "async def", ast.Await: "await",
     ast.AnnAssign: "a type on a name",
 }  # fmt: skip
-HINTS = {
+CONSTRUCT_HINTS = {
     ast.Import: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",
     ast.ImportFrom: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",
     ast.While: "use for over a list or range()",
@@ -58,168 +53,19 @@ HINTS = {
     ast.Try: "use a do step with raises",
     ast.Raise: "it can stand in a def",
 }
-REGISTER = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """Something that a step may not say; `line` and `column` count from 1 inside the step's text."""
-
-    line: int
-    column: int
-    message: str
-    hint: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class Names:
-    """What a case has named so far, as far as reading it can tell."""
+    """The names that a case has bound so far, as far as static analysis can tell."""
 
-    bound: set[str] = field(default_factory=set)  # variables that are set by now
+    bound: set[str] = field(default_factory=set)  # variables that are set at this step
     anywhere: set[str] = field(default_factory=set)  # variables that are set anywhere in the case: for bodies of defs
     attributes: set[str] = field(default_factory=set)  # attributes that the case itself defines
 
 
-@dataclass(slots=True, kw_only=True)
-class Parsed:
-    """The text of a step or expression, its syntax tree (None when it has none) and what is wrong with it."""
-
-    text: str
-    tree: ast.Module | ast.Expression | None = None
-    bound: set[str] = field(default_factory=set)  # the names that it sets in the case's own scope, and keeps
-    deleted: set[str] = field(default_factory=set)  # those that it takes away
-    attributes: set[str] = field(default_factory=set)  # the attributes that it gives to objects
-    findings: list[Finding] = field(default_factory=list)
-    needs: set[str] = field(default_factory=set)  # names of the vocabulary that not every torch has
-
-
-def parse(text: str, mode: str = "exec") -> Parsed:
-    """Parse a step (`exec`) or an expression (`eval`); syntax that the language doesn't have becomes findings."""
-    found = parsed_once(text, mode)
-    return replace(
-        found, bound=set(found.bound), deleted=set(found.deleted), attributes=set(found.attributes),
-        findings=list(found.findings), needs=set(found.needs),
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=1024)  # what is written out from an equivalence says the same again and again
-def parsed_once(text: str, mode: str) -> Parsed:
-    parsed = Parsed(text=text)
-
-    def found(message: str, hint: str = "", line: int = 1, column: int = 1) -> Parsed:
-        parsed.findings.append(Finding(line=line, column=column, message=message, hint=hint))
-        return parsed
-
-    if len(text) > MAX_LENGTH:
-        return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python thinks of the style of a step
-            tree: ast.AST = ast.parse(text if mode == "exec" else text.strip(), mode=mode, feature_version=PYTHON)
-            depth = survey(tree, parsed)
-            if depth <= MAX_DEPTH:
-                compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]
-    except SyntaxError as error:
-        what = "statements" if mode == "exec" else "an expression"
-        reason = "syntax that Python 3.8 does not have" if "only supported in Python" in error.msg else error.msg
-        lead = margin(text) if mode == "eval" and (error.lineno or 1) == 1 else 0
-        return found(f"expected {what}, got {reason}", "", error.lineno or 1, (error.offset or 1) + lead)
-    except (ValueError, MemoryError, RecursionError, OverflowError) as error:
-        return found(f"can't be read as Python: {error or 'nested too deeply'}")
-    if depth > MAX_DEPTH:
-        return found(f"nested {depth} deep, expected at most {MAX_DEPTH}", "split it into steps")
-    assert isinstance(tree, (ast.Module, ast.Expression))
-    parsed.tree = tree
-    if mode == "exec" and isinstance(tree, ast.Module) and not tree.body:
-        found("expected statements, got a comment")
-    return parsed
-
-
-def margin(text: str) -> int:
-    """Return by how much an expression is indented; Python is given it without."""
-    return len(text) - len(text.lstrip(" "))
-
-
-def children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes directly below `node`: `ast.iter_child_nodes` in half the time."""
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.AST):
-                    yield item
-        elif isinstance(value, ast.AST):
-            yield value
-
-
-def survey(tree: ast.AST, parsed: Parsed) -> int:
-    """Note what `tree` binds and defines, and return how deep it is nested."""
-    deepest = 0
-    waiting = [(tree, 0)]
-    while waiting:
-        node, depth = waiting.pop()
-        deepest = max(deepest, depth)
-        kind = type(node)
-        if kind is ast.Attribute:
-            if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
-                parsed.attributes.add(node.attr)  # type: ignore[attr-defined]
-        elif kind is ast.ClassDef:
-            parsed.attributes |= names_bound(node)
-        elif kind is ast.Call:
-            parsed.attributes |= registered(node)
-        elif kind is ast.Global:
-            parsed.bound.update(node.names)  # type: ignore[attr-defined]
-        waiting += [(child, depth + 1) for child in children(node)]
-    if deepest <= MAX_DEPTH:
-        for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
-            bound = names_bound(statement, itself=True)
-            deleted = names_deleted(statement) if "del" in parsed.text else set()
-            parsed.bound = (parsed.bound | bound) - deleted
-            parsed.deleted = (parsed.deleted | deleted) - bound
-    return deepest
-
-
-def registered(node: ast.AST) -> set[str]:
-    """Return the attribute that a call such as `self.register_buffer("scale", …)` makes."""
-    assert isinstance(node, ast.Call)
-    if not isinstance(node.func, ast.Attribute) or node.func.attr not in REGISTER or not node.args:
-        return set()
-    first = node.args[0]
-    return {first.value} if isinstance(first, ast.Constant) and isinstance(first.value, str) else set()
-
-
-def names_bound(tree: ast.AST, itself: bool = False) -> set[str]:
-    """Return the names that running what is in `tree` binds in its own scope, not in the defs and classes there.
-
-    With `itself`, `tree` is a statement that is run, and may be a def or a class.
-    """
-    bound: set[str] = set()
-    waiting = [tree] if itself else list(children(tree))
-    while waiting:
-        node = waiting.pop()
-        kind = type(node)
-        if kind is ast.Name:
-            if isinstance(node.ctx, ast.Store):  # type: ignore[attr-defined]
-                bound.add(node.id)  # type: ignore[attr-defined]
-        elif kind is ast.FunctionDef or kind is ast.ClassDef:
-            bound.add(node.name)  # type: ignore[attr-defined]
-        elif kind in COMPREHENSIONS:
-            waiting += [inner for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr)]
-        elif kind is not ast.Lambda:
-            if kind is ast.ExceptHandler and node.name:  # type: ignore[attr-defined]
-                bound.add(node.name)  # type: ignore[attr-defined]
-            waiting += children(node)
-    return bound
-
-
-def names_deleted(statement: ast.AST) -> set[str]:
-    """Return the names that a statement takes away, on any of its branches."""
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
-
-
-def check(parsed: Parsed, names: Names) -> None:
-    """Add to `parsed.findings` each name, attribute and construct that isn't part of the language."""
+def check_code(parsed: Parsed, names: Names) -> None:
+    """Add a finding for each name, attribute and construct that isn't part of the language."""
     if parsed.tree is None:
         return
     checker = Checker(parsed, names)
@@ -230,7 +76,7 @@ def check(parsed: Parsed, names: Names) -> None:
 
 
 class Checker:
-    """Walks one tree, knowing which names each scope holds."""
+    """Walks one syntax tree with the names of each scope."""
 
     def __init__(self, parsed: Parsed, names: Names) -> None:
         self.parsed = parsed
@@ -238,7 +84,7 @@ class Checker:
 
     def found(self, node: ast.AST, message: str, hint: str = "") -> None:
         line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        if isinstance(node, ast.Attribute):  # the attribute itself, not what it is taken of
+        if isinstance(node, ast.Attribute):  # the place of its name, not of the object before it
             line, offset = node.end_lineno or line, (node.end_col_offset or 0) - len(node.attr.encode())
         shift = margin(self.parsed.text) if line == 1 and isinstance(self.parsed.tree, ast.Expression) else 0
         text = self.parsed.text.strip() if isinstance(self.parsed.tree, ast.Expression) else self.parsed.text
@@ -249,7 +95,8 @@ class Checker:
     def visit(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
         kind = type(node)
         if kind not in ALLOWED or (kind in ONLY_IN_DEF and not in_def):
-            self.found(node, f"{WORDS.get(kind, kind.__name__)} is not part of the language here", HINTS.get(kind, ""))
+            name = CONSTRUCT_NAMES.get(kind, kind.__name__)
+            self.found(node, f"{name} is not part of the language here", CONSTRUCT_HINTS.get(kind, ""))
             return
         if kind is ast.NamedExpr and isinstance(self.parsed.tree, ast.Expression):
             self.found(node, ":= is not part of an expectation", "set the name in a step of its own")
@@ -268,10 +115,8 @@ class Checker:
             self.class_(node, scopes, in_def)
             return
         elif kind in COMPREHENSIONS:
-            scopes = [
-                *scopes,
-                {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)},
-            ]
+            names = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+            scopes = [*scopes, {name.id for name in names if isinstance(name.ctx, ast.Store)}]
         elif kind is ast.ExceptHandler:
             self.own_name(node, node.name)  # type: ignore[attr-defined]
         for child in children(node):
@@ -297,7 +142,7 @@ class Checker:
             self.found(node, f"{name!r} isn't set at this step")
         else:
             known = {known for scope in scopes for known in scope} | vocabulary.NAMES.keys()
-            self.found(node, f"unknown name {name!r}", vocabulary.why_not(name) or did_you_mean(name, known))
+            self.found(node, f"unknown name {name!r}", vocabulary.hint_for(name) or did_you_mean(name, known))
 
     def need(self, since: str, name: str) -> None:
         if since != vocabulary.OLDEST:
@@ -314,7 +159,7 @@ class Checker:
                 self.need(vocabulary.NAMESPACES[namespace][name], f"{namespace}.{name}")
             elif f"{namespace}.{name}" not in vocabulary.NAMESPACES and vocabulary.inner(namespace, name) is None:
                 known = vocabulary.NAMESPACES[namespace]
-                hint = vocabulary.why_not(name) or did_you_mean(name, known)
+                hint = vocabulary.hint_for(name) or did_you_mean(name, known)
                 self.found(node, f"unknown name {ast.unparse(node)!r}", hint)
         elif name in vocabulary.ATTRIBUTES:
             if name not in self.names.attributes:
@@ -324,7 +169,7 @@ class Checker:
             if not (is_super and name in vocabulary.DUNDERS):
                 self.found(node, f"the attribute {name!r} begins with _")
         elif isinstance(node.value, ast.Name) and self.is_unknown(node.value.id, scopes):
-            pass  # the name before it is the mistake
+            pass  # the name before it is reported
         elif name not in self.names.attributes and not vocabulary.is_saved_tensor(name):
             attributes = self.names.attributes | vocabulary.ATTRIBUTES.keys()
             self.found(node, f"unknown attribute {name!r}", did_you_mean(name, attributes))

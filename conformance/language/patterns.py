@@ -1,24 +1,24 @@
-"""Says what is wrong with a regular expression that a message is to match.
+"""Checks regular expressions that messages must match.
 
-It is searched for by the Python of the interpreter under test, in a message of any length. So it holds nothing that
-Python 3.8 lacks, and no repetition inside one, which can take for ever.
+They are run by the interpreter under test, on messages of any length: no syntax newer than Python 3.8 is allowed, and
+no nested repetition, which can take exponential time.
 """
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 200
+MAX_LENGTH = 200
 ESCAPED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # a character, or one of a set
 NEWER = re.compile(r"\(\?>|[*+?}]\+")
-OFTEN = re.compile(r"[*+]|\{\d*,\d*\}")
+REPETITION = re.compile(r"[*+]|\{\d*,\d*\}")
 CLOSED = re.compile(r"\([^()]*\)(?=([*+]|\{\d*,\d*\})?)")
 
 
-def why_not(pattern: str) -> tuple[str, str] | None:
+def pattern_problem(pattern: str) -> tuple[str, str] | None:
     """Return what is wrong with `pattern` and a hint, or None when it can be used."""
-    if len(pattern) > LONGEST:
-        return f"expected at most {LONGEST} characters, got {len(pattern)}", "match several shorter ones"
+    if len(pattern) > MAX_LENGTH:
+        return f"expected at most {MAX_LENGTH} characters, got {len(pattern)}", "match several shorter ones"
     try:
         re.compile(pattern)
     except (re.error, OverflowError) as error:
@@ -26,11 +26,11 @@ def why_not(pattern: str) -> tuple[str, str] | None:
     bare = ESCAPED.sub("x", pattern)
     if NEWER.search(bare):
         return "possessive repetitions and atomic groups are newer than Python 3.8", "write it without"
-    while True:  # from the innermost group outward; one that repeats something counts as repeated
+    while True:  # replace groups from the inside out: by x* if something in them is repeated
         group = CLOSED.search(bare)
         if group is None:
             return None
-        repeats = bool(OFTEN.search(group[0]))
+        repeats = bool(REPETITION.search(group[0]))
         if repeats and group[1]:
             return "a repetition inside a repetition can take for ever", "repeat one of the two only"
         bare = bare[: group.start()] + ("x*" if repeats else "x") + bare[group.end() :]

@@ -1,4 +1,4 @@
-"""Reads the cases of a file: the one way from its text to cases that can run."""
+"""Reads the cases of a file: from its text to cases that can run."""
 
 from __future__ import annotations
 
@@ -11,30 +11,26 @@ from typing import Any
 from conformance.language import expansion
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.rows import check_rows
-from conformance.language.schema import compiled, load_schema
+from conformance.language.schema import load_schema, reporter, validator_of
 from conformance.language.spellings import check_spellings, check_use, read_programs
 from conformance.language.steps import CaseReader
-from conformance.language.writing import written
+from conformance.language.writing import write_case
 from conformance.language.yaml import Node, read_document
 from conformance.model.case import Case
 from conformance.model.rule import Rule
 
 SCHEMA = load_schema("case.schema.json")
-CHECK_FILE = compiled(SCHEMA)
-CHECK_CASE = compiled({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
-MOST_CASES = 100  # what a few lines stand for must not fill the memory
+CHECK_FILE = validator_of(SCHEMA)
+CHECK_CASE = validator_of({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
+MOST_CASES = 100  # that one entry may expand to: a small file must not exhaust the memory
 
 
 def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
-    """Return the cases that `text` holds; `name` is what messages call its file."""
+    """Return the cases in `text`; `name` is the name of its file in messages."""
     root = read_document(text, name)
     problems: list[Problem] = []
-
-    def report(place: Node | tuple[int, int], path: str, message: str, hint: str = "") -> None:
-        line, column = place if isinstance(place, tuple) else (place.line, place.column)
-        problems.append(Problem(file=name, line=line, column=column, path=path, message=message, hint=hint))
-
-    CHECK_FILE(root, "", lambda place, path, message, hint: report(place, _short(path), message, hint))
+    report = reporter(name, problems)
+    CHECK_FILE(root, "", lambda place, path, *message: report(place, _short(path), *message))
     broken = frozenset(problem.line for problem in problems)
     programs = read_programs(root, report, broken)
     listed = root.value.get("cases") if isinstance(root.value, dict) else None
@@ -55,7 +51,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
             found = list(written_out(node, programs, rules, name, report))
         elif not problems:
             own = "".join(lines[node.line - 1 : end]).rstrip() + "\n"
-            found = [Case(file=name, line=node.line, topic="", text=own, digest=digest_of(data), **data)]
+            found = [Case(file=name, line=node.line, topic="", text=own, digest=case_digest(data), **data)]
         for own_id in [case.id for case in found] or [node.find("id").value]:
             first = ids.setdefault(own_id, node.line) if isinstance(own_id, str) else node.line
             if first != node.line:
@@ -71,61 +67,54 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
 def written_out(
     node: Node, programs: Mapping[str, Node], rules: Mapping[str, Rule], name: str, report: Any
 ) -> Iterator[Case]:
-    """Yield the cases that one with spellings or rows stands for; each begins in the file where its own part does."""
-    variants: list[tuple[str, int, Node]]
-    if "parametrize" in node.value:
-        rows = node.value["parametrize"]
-        what = "parametrize"
-        variants = [
-            (f" for {row}", rows.keys[row][0], expansion.of_row(node, row, values))
-            for row, values in rows.value.items()
-        ]
+    """Yield the cases that one with spellings or rows expands to, a row's with the line of that row."""
+    variants: list[tuple[str, int, Node]] = []
+    what = "parametrize" if "parametrize" in node.value else "spellings"
+    if what == "parametrize":
+        for row, values in node.value[what].value.items():
+            line, _ = node.value[what].keys[row]
+            variants.append((f" for {row}", line, expansion.of_row(node, row, values)))
     else:
-        what = "spellings"
-        variants = [
-            (
-                f" on {program.find('id').value}" if program is not None else "",
-                node.line, expansion.on_program(node, program),
-            )
-            for program in expansion.tried_on(node, programs)
-        ]  # fmt: skip
+        for program in expansion.programs_of(node, programs):
+            where = f" on {program.find('id').value}" if program is not None else ""
+            variants.append((where, node.line, expansion.on_program(node, program)))
     if len(variants) > MOST_CASES:
         report(node, what, f"expected at most {MOST_CASES} cases to be written out, got {len(variants)}")
     for where, line, variant in variants[:MOST_CASES]:
-        text, placed = written(variant, line)
-        problems: list[Any] = []
-        data = read_case(placed, rules, lambda *problem, to=problems: to.append(problem))
-        if problems:  # they are told at the places where the parts come from
+        text, placed = write_case(variant, line)
+        problems: list[Problem] = []
+        data = read_case(placed, rules, reporter(name, problems))
+        if problems:  # reported again, at the places in the file that the parts come from
 
             def own(place: Any, path: str, message: str, hint: str = "", where: str = where) -> None:
                 report(place, what, f"written out{where}: {f'{path}: ' if path else ''}{message}", hint)
 
             read_case(variant, rules, own)
             continue
-        yield Case(file=name, line=line, topic="", text=text, digest=digest_of(data), written_out=True, **data)
+        yield Case(file=name, line=line, topic="", text=text, digest=case_digest(data), written_out=True, **data)
 
 
 def read_case(node: Node, rules: Mapping[str, Rule], report: Any) -> dict[str, Any]:
-    """Return what an ordinary case holds beside its text, and report what is wrong with it."""
+    """Return the fields of an ordinary case but its text, and report what is wrong with it."""
     places: set[int] = set()
 
-    def of_shape(place: Node | tuple[int, int], path: str, message: str, hint: str) -> None:
+    def of_shape(place: Node | tuple[int, int], path: str, *message: str) -> None:
         places.add(place[0] if isinstance(place, tuple) else place.line)
-        report(place, _short(f"cases[0].{path}"), message, hint)
+        report(place, _short(f"cases[0].{path}"), *message)
 
     CHECK_CASE(node, "", of_shape)
     return CaseReader(report, rules, frozenset(places)).read(node)
 
 
-def digest_of(data: dict[str, Any]) -> str:
-    """Return a digest of what a case does and expects, wherever it stands and however it is described."""
+def case_digest(data: dict[str, Any]) -> str:
+    """Return a digest of what a case does and expects, independent of its lines and its descriptions."""
     names = ("id", "torch", "dtypes", "devices", "steps")
     meaning = json.dumps([placeless(data[name]) for name in names], sort_keys=True)
     return hashlib.sha256(meaning.encode()).hexdigest()[:16]
 
 
 def placeless(value: Any) -> Any:
-    """Return part of a case without the lines that its steps, entries and checks stand in."""
+    """Return part of a case without the line numbers of its steps, entries and checks."""
     if isinstance(value, dict):
         return {
             key: [[name, placeless(expected)] for name, expected, _ in entry] if key == "checks" else placeless(entry)
@@ -136,7 +125,7 @@ def placeless(value: Any) -> Any:
 
 
 def _short(path: str) -> str:
-    """Return `path` as seen from the step or case that it lies in; its line says which one that is."""
+    """Return `path` relative to its step or case, which the line of the problem identifies."""
     head, _, rest = path.partition("].")
     if not head.startswith("cases["):
         return path

@@ -1,40 +1,32 @@
-"""Reads `renames.yaml`: which cases say now what a case of an earlier id said."""
+"""Reads `renames.yaml`: which of today's cases replace a case with an earlier id."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
 
-from conformance.language.errors import CaseFileError, Problem, did_you_mean
-from conformance.language.schema import load_schema, problems_of
+from conformance.language.errors import CaseFileError, did_you_mean
+from conformance.language.schema import load_schema, problems_of, reporter
 from conformance.language.yaml import read_document, read_text
 
-FILE = "renames.yaml"
+RENAMES_FILE = "renames.yaml"
 
 Renames = dict[str, tuple[str, ...]]
 
 
 def load_renames(path: Path, name: str, ids: Collection[str] | None = None) -> Renames:
-    """Return the ids of today by the earlier one; `ids` are those of the cases that there are, if they are known."""
+    """Return today's ids by the earlier id that they replace; `ids` are the ids of all cases, if they are known."""
     root = read_document(read_text(path.read_bytes(), name), name)
     problems = problems_of(root, load_schema("renames.schema.json"), name)
-    if not problems and ids is not None:
-        listed = root.value["renames"]
-        for earlier, now in listed.value.items():
-            line, column = listed.keys[earlier]
-            if earlier in ids:
-                message = f"a case has the id {earlier!r} still, or again"
-                problems.append(
-                    Problem(file=name, line=line, column=column, path=f"renames.{earlier}", message=message)
-                )
-            problems += [
-                Problem(
-                    file=name, line=node.line, column=node.column, path=f"renames.{earlier}",
-                    message=f"no case has the id {node.value!r}", hint=did_you_mean(node.value, ids),
-                )
-                for node in now.value
-                if node.value not in ids
-            ]  # fmt: skip
+    report = reporter(name, problems)
+    renames, known = root.find("renames"), ids or ()
+    for earlier, now in renames.value.items() if ids is not None and not problems else ():
+        place = f"renames.{earlier}"
+        if earlier in known:
+            report(renames.keys[earlier], place, f"a case has the id {earlier!r} still, or again")
+        for node in now.value:
+            if node.value not in known:
+                report(node, place, f"no case has the id {node.value!r}", did_you_mean(node.value, known))
     if problems:
         raise CaseFileError(problems)
-    return {earlier: tuple(node.value for node in now.value) for earlier, now in root.value["renames"].value.items()}
+    return {earlier: tuple(node.value for node in now.value) for earlier, now in renames.value.items()}

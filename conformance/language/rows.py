@@ -1,7 +1,6 @@
-"""Checks the rows of a case with `parametrize` where they stand in its file.
+"""Checks the rows of a case with `parametrize` as they are written in its file.
 
-What a row gives to the names of the first row is set before the first step. What it is written out as is checked once
-more, like any case.
+Every row sets the variables of the first row, before the first step. The cases that they expand to are checked too.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from conformance.language import grammar as language
 from conformance.language import vocabulary
 from conformance.language.errors import did_you_mean
 from conformance.language.expansion import OF_ROW
+from conformance.language.parsing import parse_code
 from conformance.language.steps import CaseReader
 from conformance.language.yaml import Node
 
-NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+ROW_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def check_rows(reader: CaseReader, node: Node) -> None:
-    """Report what is wrong with the rows of a case, if it has some, and bind the names that they set."""
+    """Report what is wrong with the rows of a case, if it has any, and bind the names that they set."""
     rows = node.find("parametrize")
     if rows is node or not isinstance(rows.value, dict):
         return
@@ -33,12 +32,12 @@ def check_rows(reader: CaseReader, node: Node) -> None:
     if given and not variables:
         reader.report(given[0], f"parametrize.{next(iter(rows.value))}", "sets no variable")
     for name, row in rows.value.items():
-        if not NAME.fullmatch(name):
+        if not ROW_NAME.fullmatch(name):
             message = f"expected lower-case words joined by -, got {name!r}"
             reader.report(rows.keys[name], f"parametrize.{name}", message, "it becomes the end of an id")
         if isinstance(row.value, dict):
             check_row(reader, f"parametrize.{name}", row, variables)
-    for name in sorted(variables - set(words_of(node))) if reader.broken.isdisjoint(node.lines()) else ():
+    for name in sorted(variables - set(names_in_steps(node))) if reader.broken.isdisjoint(node.lines()) else ():
         place = given[0].keys[name]
         reader.report(place, f"parametrize.{next(iter(rows.value))}.{name}", "no step uses this")
     reader.names.bound |= variables
@@ -60,27 +59,24 @@ def check_row(reader: CaseReader, path: str, row: Node, variables: set[str]) -> 
             reader.report(row.keys[name], below, f"{name!r} can't be the name of a variable", "choose another name")
         elif name in vocabulary.RESERVED:
             reader.report(row.keys[name], below, f"{name!r} belongs to the vocabulary", "choose another name")
-        for text in texts_in(value):
+        for text in expressions_in(value):
             reader.expression(text, below)
 
 
-def texts_in(value: Node) -> Iterator[Node]:
+def expressions_in(value: Node) -> Iterator[Node]:
     if isinstance(value.value, str):
         yield value
     elif isinstance(value.value, list):
         for inner in value.value:
-            yield from texts_in(inner)
+            yield from expressions_in(inner)
 
 
-def words_of(node: Node) -> Iterator[str]:
-    """Yield the names that the texts of a case's steps hold, wherever they stand."""
+def names_in_steps(node: Node) -> Iterator[str]:
+    """Yield the names in all texts of a case's steps."""
     waiting = [node.find("steps")]
     while waiting:
         part = waiting.pop()
-        texts = list(part.value) if isinstance(part.value, dict) else [part.value]
-        for text in texts:
-            tree = language.parse(text).tree if isinstance(text, str) else None
+        for text in part.value if isinstance(part.value, dict) else [part.value]:
+            tree = parse_code(text).tree if isinstance(text, str) else None
             yield from (name.id for name in ast.walk(tree) if isinstance(name, ast.Name)) if tree else ()
-        waiting += (
-            part.value.values() if isinstance(part.value, dict) else part.value if isinstance(part.value, list) else ()
-        )
+        waiting += part.inner

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conformance.language.errors import CaseFileError, Problem
-from conformance.language.schema import load_schema, problems_of
+from conformance.language.errors import CaseFileError
+from conformance.language.schema import load_schema, problems_of, reporter
 from conformance.language.yaml import read_document, read_text
 from conformance.model.rule import Rule
 
-FILE = "rules.yaml"
+RULES_FILE = "rules.yaml"
 
 
 def load_rules(path: Path, name: str) -> dict[str, Rule]:
     """Return the rules of the file at `path` by id; `name` is what error messages call it."""
     root = read_document(read_text(path.read_bytes(), name), name)
     problems = problems_of(root, load_schema("rules.schema.json"), name)
+    report = reporter(name, problems)
     rules: dict[str, Rule] = {}
-    if not problems:
-        for node in root.value["rules"].value:
-            rule = Rule(**node.plain)
-            if rule.id in rules:
-                place = node.value["id"]
-                problems.append(
-                    Problem(
-                        file=name, line=place.line, column=place.column, path="id", message=f"{rule.id!r} stands twice"
-                    )
-                )
-            rules[rule.id] = rule
+    for node in root.value["rules"].value if not problems else ():
+        rule = Rule(**node.plain)
+        if rule.id in rules:
+            report(node.value["id"], "id", f"{rule.id!r} stands twice")
+        rules[rule.id] = rule
     if problems:
         raise CaseFileError(problems)
     return rules

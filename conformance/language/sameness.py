@@ -1,7 +1,7 @@
-"""Tells expectations that can't fail: those that hold a thing against itself, or that look at nothing of the case.
+"""Finds expectations that can't fail: those that compare a value with itself, or that don't depend on the case.
 
-What only reads (names, attributes, items) comes to the same a moment later. An operation or a call may not, since a
-reference is worked out on float64 copies; and whether reading an attribute twice gives the same object is a question.
+An expression that only reads names, attributes and items gives the same value twice. An operation or a call may not,
+since the reference is computed on float64 copies; nor need an attribute read twice be the same object.
 """
 
 from __future__ import annotations
@@ -10,45 +10,43 @@ import ast
 import re
 from typing import Any
 
-from conformance.language import grammar as language
+from conformance.language.parsing import parse_code
 
 READING = (
     ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Slice, ast.Tuple, ast.List, ast.UnaryOp, ast.unaryop,
     ast.expr_context,
 )  # fmt: skip
-WORD = re.compile(r"[^\W\d]\w*")
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
 BY_IDENTITY = frozenset({"is", "is_not"})
 
 
 def tree_of(text: str) -> ast.expr | None:
-    tree = language.parse(text, mode="eval").tree
+    tree = parse_code(text, mode="eval").tree
     return tree.body if isinstance(tree, ast.Expression) else None
 
 
 def source_of(value: Any) -> str:
-    """Return the expression that an expected value stands for."""
+    """Return an expected value as an expression."""
     if isinstance(value, list):
         return f"[{', '.join(map(source_of, value))}]"
     return f"({value['expr']}\n)" if isinstance(value, dict) else repr(value)
 
 
-def only_reads(tree: ast.AST) -> bool:
-    return all(isinstance(node, READING) for node in ast.walk(tree))
-
-
 def compares_with_itself(subject: str, check: str, value: Any) -> bool:
-    """Whether a check, whose value is an expression or a list with some, expects of `subject` what it is."""
+    """Whether a check whose value is an expression, or a list with expressions, compares `subject` with itself."""
     source = source_of(value)
-    if WORD.findall(subject) != WORD.findall(source):  # most differ, and parsing takes long
+    if IDENTIFIER.findall(subject) != IDENTIFIER.findall(source):  # saves parsing, which is slow
         return False
     observed, expected = tree_of(subject), tree_of(source)
     if observed is None or expected is None or ast.dump(observed) != ast.dump(expected):
         return False
-    return isinstance(observed, ast.Name) if check in BY_IDENTITY else only_reads(observed)
+    if check in BY_IDENTITY:
+        return isinstance(observed, ast.Name)
+    return all(isinstance(node, READING) for node in ast.walk(observed))
 
 
-def looks_at_nothing(subject: str) -> bool:
-    """Whether `subject` is the same whatever the case does: without names, or a comparison of a name with itself."""
+def is_independent_of_case(subject: str) -> bool:
+    """Whether `subject` doesn't depend on the case: it has no names, or compares a name with itself."""
     tree = None if subject.isidentifier() else tree_of(subject)
     if tree is None:
         return False

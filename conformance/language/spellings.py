@@ -1,7 +1,6 @@
-"""Checks cases with spellings, and the programs that these are tried on, where they stand in their file.
+"""Checks cases with spellings, and the programs that these are run on, as they are written in their file.
 
-What they are written out as is checked once more, like any case; by then every mistake that can be is reported at
-its own place.
+The cases that they expand to are checked too. Checking the originals first gives most mistakes a place of their own.
 """
 
 from __future__ import annotations
@@ -12,25 +11,24 @@ from collections.abc import Mapping, Sequence
 from itertools import filterfalse
 from typing import Any
 
-from conformance.language import expansion as equivalence
-from conformance.language import grammar as language
-from conformance.language import vocabulary
+from conformance.language import expansion, grammar, vocabulary
 from conformance.language.errors import did_you_mean
+from conformance.language.parsing import parse_code
 from conformance.language.steps import CaseReader
 from conformance.language.yaml import Node
 
-PROVIDED = frozenset("f g inputs".split())  # what a program gives to spellings
-LASTING = frozenset("f g values".split())  # what it gives once, for all of them
-THEIR_KEYS = frozenset({"given", "expect", "programs"})
-FOUND = "found"  # where they leave the gradients
-DRAWN = re.compile(rf"\b({'|'.join(sorted(vocabulary.RANDOM))})\b")
+PROVIDED = frozenset("f g inputs".split())  # names that a program defines for spellings
+LASTING = frozenset("f g values".split())  # names that it sets once, for all spellings
+SPELLINGS_KEYS = frozenset({"given", "expect", "programs"})
+FOUND = "found"  # the name to which spellings assign the gradients
+RANDOM_CALL = re.compile(rf"\b({'|'.join(sorted(vocabulary.RANDOM))})\b")
 
 
 def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:
-    """Report what is wrong with the spellings of a case, or with what belongs to them in one that has none."""
+    """Report what is wrong with the spellings of a case, or with their keys in a case without any."""
     case = node.value
     if "spellings" not in case:
-        for key in THEIR_KEYS & case.keys():
+        for key in SPELLINGS_KEYS & case.keys():
             reader.report(case[key], key, "belongs to a case with spellings")
         return
     tried = "expect" not in case and bool(programs)
@@ -46,9 +44,10 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
     reader.names.bound |= PROVIDED if tried else frozenset()
     if "given" in case and isinstance(case["given"].value, list):
         reader.steps(case["given"])
-    after = [steps_of_spelling(reader, name, place, tried) for name, place in spellings_of(node)]
+    spellings = case["spellings"].value if isinstance(case["spellings"].value, dict) else {}
+    after = [steps_of_spelling(reader, name, steps, tried) for name, steps in spellings.items()]
     if tried:
-        check_names(reader, node, programs)
+        check_names_set(reader, node, programs)
     if "expect" in case and after and isinstance(case["expect"].value, dict):
         reader.names.bound = set.intersection(*after)
         if "log" in case["expect"].value:
@@ -58,21 +57,16 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
             reader.expectation(Node({"expect": case["expect"]}, case["expect"].line, case["expect"].column))
 
 
-def check_names(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:
-    """Report names that spellings set although formulas, or the next spelling, look for a program's own there."""
+def check_names_set(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:
+    """Report names that spellings set although formulas, or the next spelling, use them for parts of a program."""
     bound = reader.names.anywhere
     for name in sorted(bound & LASTING):
         reader.report(node.value["spellings"], "spellings", f"{name!r} is set here, and belongs to the program")
-    chosen = () if reader.broken else equivalence.tried_on(node, programs)
+    chosen = () if reader.broken else expansion.programs_of(node, programs)
     for program in filter(None, chosen):
         for name in sorted(bound & program.value["inputs"].value.keys()):
             message = f"{name!r} is set here, and is an input of the program {program.find('id').value!r}"
             reader.report(node.value["spellings"], "spellings", message, "choose another name")
-
-
-def spellings_of(node: Node) -> list[tuple[str, Node]]:
-    spellings = node.value["spellings"].value
-    return list(spellings.items()) if isinstance(spellings, dict) else []
 
 
 def steps_of_spelling(reader: CaseReader, name: str, steps: Node, tried: bool) -> set[str]:
@@ -104,7 +98,7 @@ def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, 
 
 
 def check_use(root: Node, programs: Mapping[str, Node], cases: Sequence[Node], report: Any) -> None:
-    """Report the programs that nothing is tried on."""
+    """Report the programs that no case runs on."""
     used: set[str] = set()
     for node in cases:
         if isinstance(node.value, dict) and "spellings" in node.value and "expect" not in node.value:
@@ -132,7 +126,7 @@ def check_program(node: Node, report: Any) -> None:
     for name, value in (*((f"inputs.{name}", value) for name, value in inputs.value.items()), ("g", program["g"])):
         if isinstance(value.value, str):
             reader.expression(value, name)
-            if DRAWN.search(value.value):
+            if RANDOM_CALL.search(value.value):
                 report(value, name, "would be drawn anew for each spelling", "write the numbers down")
     reader.names.bound = set(filter(is_free, inputs.value))
     check_result(program["result"], reader)
@@ -149,13 +143,13 @@ def is_free(name: str) -> bool:
 
 
 def check_result(node: Node, reader: CaseReader) -> None:
-    """Check the body of the function that a program is, one line below its head and indented."""
-    if language.parse(node.value, mode="eval").tree is not None:
+    """Check the result of a program: an expression, or the body of a function, below its `def` and indented."""
+    if parse_code(node.value, mode="eval").tree is not None:
         reader.expression(node, "result")
         return
-    parsed = language.parse(equivalence.definition(sorted(reader.names.bound), node.value))
+    parsed = parse_code(expansion.definition(sorted(reader.names.bound), node.value))
     if parsed.tree is not None:
-        language.check(parsed, reader.names)
+        grammar.check_code(parsed, reader.names)
     for finding in parsed.findings:
-        place = node.place_in(max(1, finding.line - 1), max(1, finding.column - equivalence.INDENT))
+        place = node.place_in(max(1, finding.line - 1), max(1, finding.column - expansion.INDENT))
         reader.report(place, "result", finding.message, finding.hint)

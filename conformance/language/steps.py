@@ -1,7 +1,7 @@
 """Reads one case of a case file: its steps and expectations as the plain data that a worker gets.
 
-What the schema can't say is checked here: names, rules, versions, and that the case can fail. What has a wrong shape
-has been reported already, and is skipped.
+This checks what the schema can't: names, rules, versions, and that the case can fail. Parts that don't match the schema
+have been reported already and are skipped.
 """
 
 from __future__ import annotations
@@ -11,50 +11,51 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from conformance.language import grammar as language
-from conformance.language import patterns, sameness, versions, vocabulary
+from conformance.language import grammar, patterns, sameness, versions, vocabulary
 from conformance.language.errors import did_you_mean
+from conformance.language.parsing import Parsed, parse_code
 from conformance.language.yaml import Node
 from conformance.model.rule import Rule
 
-# Checks whose text is an expression on the case's own objects, and those where it is one on float64 CPU copies.
-EXPRESSIONS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})
+# Checks whose text is an expression, evaluated on the case's own objects or on float64 CPU copies of them.
+EXPRESSION_CHECKS = frozenset({"is", "is_not", "shares_storage", "not_shares_storage", "view_of"})
 REFERENCES = frozenset({"value", "grad"})
 WARNINGS = frozenset(name for name in vocabulary.EXCEPTIONS if name.endswith("Warning"))
-NONE = "none"  # for an exception or a warning that must not come
+NONE = "none"  # instead of the type, for an exception or a warning that must not occur
+CAN_FAIL = frozenset({"expect", "raises", "warns"})
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 
 
-def listed(value: object) -> tuple[Any, ...]:
-    """Return a list of the file as a tuple; anything else has been reported already."""
+def as_tuple(value: object) -> tuple[Any, ...]:
+    """Return a list as a tuple, and an empty one for anything else, which has been reported already."""
     return tuple(value) if isinstance(value, list) else ()
 
 
 def joined(*conditions: str | None) -> str | None:
-    """Return the condition under which all hold: None for none, and "" where one of them has been reported."""
+    """Return the conjunction of conditions: None for none, and "" if one of them has been reported as wrong."""
     given = [condition for condition in conditions if condition is not None]
     return (",".join(given) if all(given) else "") if given else None
 
 
 def is_quoted(text: str) -> bool:
-    """Whether an expression is nothing but text in quotation marks."""
+    """Whether an expression is a string literal."""
     tree = sameness.tree_of(text) if text.strip()[-1:] in ("'", '"') else None
     return isinstance(tree, ast.Constant) and isinstance(tree.value, str)
 
 
 class CaseReader:
-    """Reads one case and reports what is wrong beyond its shape; what has a wrong shape (`broken` lines) it skips."""
+    """Reads one case and reports what is wrong with it; skips the `broken` lines, which don't match the schema."""
 
     def __init__(self, report: Any, rules: Mapping[str, Rule], broken: frozenset[int]) -> None:
         self.report = report
         self.rules = rules
         self.broken = broken
-        self.names = language.Names()
+        self.names = grammar.Names()
         self.torch: str | None = None
-        self.needs: set[str] = set()  # names of the vocabulary in the expectation that is read
+        self.needs: set[str] = set()  # names of the vocabulary in the current expectation
 
     def read(self, node: Node) -> dict[str, Any]:
-        """Return what a case holds beside its text; one with spellings has no steps of its own."""
+        """Return the fields of a case but its text; a case with spellings has no steps of its own."""
         data = node.plain
         self.torch = self.condition(node.value.get("torch"), "torch")
         cited = node.find("rules").value
@@ -62,36 +63,23 @@ class CaseReader:
             if isinstance(rule.value, str) and rule.line not in self.broken and rule.value not in self.rules:
                 hint = did_you_mean(rule.value, self.rules) or "add it to rules.yaml"
                 self.report(rule, f"rules[{index}]", f"unknown rule {rule.value!r}", hint)
-        source = data.get("source")
+        source, listed = data.get("source"), node.find("steps")
+        steps = self.steps(listed) if isinstance(listed.value, list) else ()
+        if steps and self.broken.isdisjoint(listed.lines()) and not any(step.keys() & CAN_FAIL for step in steps):
+            self.report(listed, "steps", "nothing is expected: this case can't fail", "add an expect step")
         return {
-            "id": data.get("id"),
-            "title": data.get("title"),
-            "why": data.get("why"),
-            "rules": listed(data.get("rules")),
-            "source": (source,) if isinstance(source, str) else listed(source),
-            "torch": data.get("torch"),
-            "dtypes": listed(data.get("dtypes")),
-            "devices": listed(data.get("devices")),
-            "steps": self.steps_that_can_fail(node.value["steps"])
-            if isinstance(node.find("steps").value, list)
-            else (),
+            **{name: data.get(name) for name in ("id", "title", "why", "torch")},
+            **{name: as_tuple(data.get(name)) for name in ("rules", "dtypes", "devices")},
+            "source": (source,) if isinstance(source, str) else as_tuple(source),
+            "steps": steps,
         }
 
-    def steps_that_can_fail(self, listed: Node) -> tuple[dict[str, Any], ...]:
-        """Read the steps of a case, of which one at least must expect something."""
-        steps = self.steps(listed)
-        if steps and self.broken.isdisjoint(listed.lines()) and not any(map(self.can_fail, steps)):
-            self.report(listed, "steps", "nothing is expected: this case can't fail", "add an expect step")
-        return steps
-
     def steps(self, listed: Node) -> tuple[dict[str, Any], ...]:
-        """Read steps; those whose shape is wrong only lend the names that they bind."""
-        read: list[tuple[Node, str | None, language.Parsed | None, bool]] = []
+        """Read steps; of those that don't match the schema, only the names that they bind."""
+        read: list[tuple[Node, str | None, Parsed | None, bool]] = []
         for node, when in self.one_by_one(listed, None):
-            text = (
-                node if isinstance(node.value, str) else node.value.get("do") if isinstance(node.value, dict) else None
-            )
-            parsed = language.parse(text.value) if text is not None and isinstance(text.value, str) else None
+            text = node.value.get("do") if isinstance(node.value, dict) else node
+            parsed = parse_code(text.value) if text is not None and isinstance(text.value, str) else None
             if parsed is not None and parsed.tree is not None:
                 self.names.anywhere |= parsed.bound
                 self.names.attributes |= parsed.attributes
@@ -105,7 +93,7 @@ class CaseReader:
         return tuple(steps)
 
     def one_by_one(self, listed: Node, when: str | None) -> Iterator[tuple[Node, str | None]]:
-        """Yield each step, those of blocks too, with the condition of the blocks around it."""
+        """Yield each step, also those in blocks, with the condition of the enclosing blocks."""
         for node in listed.value:
             block = node.find("when")
             if block is node or not isinstance(block.value, dict):
@@ -116,11 +104,7 @@ class CaseReader:
             if isinstance(inner.value, list):
                 yield from self.one_by_one(inner, joined(when, condition))
 
-    def can_fail(self, step: dict[str, Any]) -> bool:
-        """Whether a step expects something."""
-        return bool(step.keys() & {"expect", "raises", "warns"})
-
-    def statements(self, node: Node, when: str | None, parsed: language.Parsed) -> dict[str, Any]:
+    def statements(self, node: Node, when: str | None, parsed: Parsed) -> dict[str, Any]:
         text, path = (node, "") if isinstance(node.value, str) else (node.value["do"], "do")
         self.findings(text, path, parsed)
         line = text.line + (text.style in ("|", ">"))
@@ -141,8 +125,8 @@ class CaseReader:
             self.report(node.keys["do"], "do", "neither raises nor warns stands beside it", hint)
         return step
 
-    def findings(self, node: Node, path: str, parsed: language.Parsed) -> None:
-        language.check(parsed, self.names)
+    def findings(self, node: Node, path: str, parsed: Parsed) -> None:
+        grammar.check_code(parsed, self.names)
         if parsed.tree is not None:
             self.names.bound -= parsed.deleted
             self.names.bound |= parsed.bound
@@ -175,30 +159,30 @@ class CaseReader:
                 self.report(match, f"{below}.match", "where nothing comes, no message can match")
             if name == NONE and match is None and len(nodes) == 1:
                 self.report(entry, below, "none stands alone where there are no alternatives", f"write {path}: none")
-        self.tile(node, path, [entry["torch"] for entry in alternatives], step_torch)
+        self.check_alternatives(node, path, [entry["torch"] for entry in alternatives], step_torch)
         return alternatives
 
     def part(self, node: Node, path: str) -> Any:
-        """Return what a message must contain: text, or {"regex": pattern}."""
+        """Return a part of `match`: text, or {"regex": pattern}."""
         if isinstance(node.value, str):
             return node.value
         pattern = node.value["regex"]
-        wrong = patterns.why_not(pattern.value)
+        wrong = patterns.pattern_problem(pattern.value)
         if wrong:
             self.report(pattern, f"{path}.regex", *wrong)
         return {"regex": pattern.value}
 
     def condition(self, node: Node | None, path: str, within: str | None = None) -> str | None:
-        """Return a condition on torch, None where there is none, and "" for one that has been reported.
+        """Return a condition on torch, None for none, and "" for one that has been reported as wrong.
 
-        `within` is the condition of what lies around it, besides the case's own.
+        `within` is the condition of the enclosing step or blocks; the case's own is added.
         """
         if node is None:
             return None
         if not isinstance(node.value, str) or not node.value.strip():
             return ""
         try:
-            versions.parse(node.value)
+            versions.specifier_of(node.value)
         except ValueError as error:
             self.report(node, path, str(error))
             return ""
@@ -210,16 +194,19 @@ class CaseReader:
             return ""
         if around and not versions.possible([around, node.value]):
             message = f"no torch fulfils the condition {node.value!r} where {around!r} holds"
-            self.report(node, path, message, "that is said around it")
+            self.report(node, path, message, "the enclosing condition")
             return ""
         return node.value
 
-    def tile(self, place: Node, path: str, conditions: Sequence[str | None], step_torch: str | None) -> None:
+    def check_alternatives(
+        self, place: Node, path: str, conditions: Sequence[str | None], step_torch: str | None
+    ) -> None:
         if "" in (*conditions, self.torch, step_torch):
             return
         problem = versions.gaps_and_overlaps(conditions, joined(self.torch, step_torch))
         if problem:
-            self.report(place, path, f"the alternatives don't tile: {problem}", "each torch needs exactly one")
+            message = f"the alternatives are not exhaustive and disjoint: {problem}"
+            self.report(place, path, message, "each torch needs exactly one")
 
     def expectation(self, node: Node, when: str | None = None) -> dict[str, Any]:
         value = node.value["expect"]
@@ -233,7 +220,7 @@ class CaseReader:
             path = f"expect.{subject}"
             if subject != "log" or "log" in self.names.bound:
                 self.needs |= self.expression(Node(subject, line, column), path)
-                if sameness.looks_at_nothing(subject):
+                if sameness.is_independent_of_case(subject):
                     message = "is the same whatever the case does: this can't fail"
                     self.report((line, column), path, message, "look at something that the case has set")
             checks = self.checks(subject, expected, path, torch)
@@ -257,10 +244,9 @@ class CaseReader:
             else:
                 checks.append([name, self.value(expected, below, torch, name, observed), expected.line])
         for name in {"rtol", "atol"} & set(node.value):
-            if not math.isfinite(node.value[name].value):
-                self.report(
-                    node.value[name], f"{path}.{name}", f"expected a finite number, got {node.value[name].value}"
-                )
+            given = node.value[name]
+            if not math.isfinite(given.value):
+                self.report(given, f"{path}.{name}", f"expected a finite number, got {given.value}")
             if not {"value", "grad"} & set(node.value):
                 self.report(node.keys[name], f"{path}.{name}", "a tolerance alone checks nothing", "add a value")
         return checks
@@ -273,13 +259,13 @@ class CaseReader:
             for text in entries:
                 line, column = node.value["torch"].keys[text]
                 conditions.append(self.condition(Node(text, line, column), f"{path}.torch", torch))
-            self.tile(node, path, conditions, torch)
-            kept, self.needs = self.needs, set()  # what an alternative needs is the business of its condition
+            self.check_alternatives(node, path, conditions, torch)
+            kept, self.needs = self.needs, set()  # an alternative states by its condition what it needs
             chosen = {text: self.value(entry, path, torch, check, observed) for text, entry in entries.items()}
             self.needs = kept
             return {"torch": chosen}
         value = self.plain_value(node, path, check)
-        if check in EXPRESSIONS | REFERENCES and sameness.compares_with_itself(observed, check, value):
+        if check in EXPRESSION_CHECKS | REFERENCES and sameness.compares_with_itself(observed, check, value):
             self.report(node, path, "is compared with itself: this can't fail", "say what it must be")
         return value
 
@@ -290,7 +276,7 @@ class CaseReader:
             return [{"expr": repr(each)} for each in text] if isinstance(text, list) else {"expr": repr(text)}
         if isinstance(node.value, list):
             return [self.plain_value(entry, f"{path}[{i}]", check) for i, entry in enumerate(node.value)]
-        if isinstance(node.value, str) and (check in EXPRESSIONS or check in REFERENCES):
+        if isinstance(node.value, str) and (check in EXPRESSION_CHECKS or check in REFERENCES):
             self.needs |= self.expression(node, path)
             if is_quoted(node.value):
                 self.report(node, path, "is text in quotation marks, as an expression", "write {text: …}")
@@ -299,7 +285,7 @@ class CaseReader:
 
     def expression(self, node: Node, path: str) -> set[str]:
         if node.value in self.names.bound and not node.value.startswith("_"):
-            return set()  # a variable alone, which most subjects are
-        parsed = language.parse(node.value, mode="eval")
+            return set()  # a variable, as most subjects are: saves parsing
+        parsed = parse_code(node.value, mode="eval")
         self.findings(node, path, parsed)
         return parsed.needs

@@ -1,7 +1,7 @@
-"""Which torch a condition speaks of: PEP 440 specifiers, and whether alternatives tile.
+"""Evaluates conditions on torch, which are PEP 440 specifiers, and whether alternatives are exhaustive and disjoint.
 
-A build's local part (`+cpu`, `+git1a2b3c`) is dropped. A development, alpha or release-candidate build
-counts as the release that it leads to, unless the bound itself names such a build.
+A build's local part (`+cpu`, `+git1a2b3c`) is dropped. A development, alpha or release-candidate build counts as the
+release that it leads to, unless the bound itself names such a build.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from packaging.version import InvalidVersion, Version
 
 from conformance.language import vocabulary
 
-AHEAD = 5  # minor releases after the newest that is known of which a condition may speak: about a year
+AHEAD = 5  # how many minor releases after the newest known one a condition may name: about a year's
 NEWEST = max(Version(release) for release in vocabulary.RELEASES)
 FIRST = (*Version(vocabulary.OLDEST).release, 0)
 LAST = f"{NEWEST.major}.{NEWEST.minor + AHEAD}"
 OPERATORS = (">=", "<=", ">", "<", "==", "!=")
-SENTENCE = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
+EXPECTED = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
 
 
 @functools.cache
-def parse(text: str) -> SpecifierSet:
+def specifier_of(text: str) -> SpecifierSet:
     """Return the condition that `text` states; raise ValueError when it states none."""
     try:
         condition = SpecifierSet(text)
     except InvalidSpecifier:
-        raise ValueError(f"expected {SENTENCE}, got {text!r}") from None
+        raise ValueError(f"expected {EXPECTED}, got {text!r}") from None
     if not condition or any(part.operator not in OPERATORS or "*" in part.version for part in condition):
-        raise ValueError(f"expected {SENTENCE}, got {text!r}")
+        raise ValueError(f"expected {EXPECTED}, got {text!r}")
     return condition
 
 
@@ -43,12 +43,12 @@ def holds(text: str, torch: str) -> bool:
     public = Version(version.public)
     return all(
         part.contains(public if Version(part.version).is_prerelease else release, prereleases=True)
-        for part in parse(text)
+        for part in specifier_of(text)
     )
 
 
 def version_of(torch: str) -> Version:
-    """Return the version that a build gives itself; of one that PEP 440 doesn't know, the numbers that it begins with.
+    """Return the version of a build; if it isn't valid under PEP 440, the numbers that it begins with.
 
     Raise ValueError when it begins with none.
     """
@@ -62,12 +62,12 @@ def version_of(torch: str) -> Version:
 
 
 def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = None) -> str:
-    """Say in words where `conditions` leave a release without an alternative or give it two; else "".
+    """Return a message about a release for which not exactly one of `conditions` holds, or "" when there is none.
 
-    Only releases for which `within` holds count. None stands for every release. The check looks at
-    the releases at and beside each bound: between two neighbouring bounds nothing changes.
+    Only releases for which `within` holds count; None holds for every release. It is enough to look at the releases at
+    and next to each bound.
     """
-    for release in telling_releases([*conditions, within]):
+    for release in releases_at_bounds([*conditions, within]):
         if within is not None and not holds(within, release):
             continue
         count = sum(condition is None or holds(condition, release) for condition in conditions)
@@ -77,16 +77,16 @@ def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = Non
 
 
 def possible(conditions: Sequence[str]) -> bool:
-    """Whether some torch that the suite supports, or may come to support soon, fulfils all of `conditions`."""
+    """Whether all of `conditions` hold for some release from the oldest supported one to `LAST`."""
     within = [*conditions, f"<={LAST}"]
-    return any(all(holds(condition, release) for condition in within) for release in telling_releases(within))
+    return any(all(holds(condition, release) for condition in within) for release in releases_at_bounds(within))
 
 
-def telling_releases(conditions: Iterable[str | None]) -> list[str]:
-    """Return releases among which are all at which one of the conditions begins or ceases to hold, and those before."""
+def releases_at_bounds(conditions: Iterable[str | None]) -> list[str]:
+    """Return the releases at and next to each bound of the conditions, and the first and a last one."""
     releases = {FIRST, (9999, 0, 0)}
     for condition in conditions:
-        for part in parse(condition) if condition else ():
+        for part in specifier_of(condition) if condition else ():
             major, minor, patch = (*Version(part.version).release, 0, 0)[:3]
             releases |= {(major, minor, patch), (major, minor, patch + 1)}
             if patch:

@@ -1,9 +1,8 @@
 """The names that a case may use, and the first torch release that has each.
 
-The lists are in `vocabulary.json`: for each namespace (`torch`, `nn.functional`, …) and for the
-attributes of objects, the names by the release that brought them, one a line. A build older than that makes a case
-that uses the name *unsupported*; a newer one that lacks it is at fault. Read by the parent, which
-refuses other names at load, and by the worker, which offers no others: data only, on Python 3.8.
+`vocabulary.json` lists, for each namespace (`torch`, `nn.functional`, …) and for attributes of objects, the names that
+each release added. A case that uses a name is *unsupported* on an older build; on a newer build a missing name is an
+error. The parent refuses other names at load, the worker provides no others: data only, on Python 3.8.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ NAMESPACES: dict[str, dict[str, str]] = {path: _since(lists) for path, lists in 
 ATTRIBUTES: dict[str, str] = {**_since(_LISTS["attributes"]), "_version": OLDEST, "_base": OLDEST}
 RELEASES: frozenset[str] = frozenset(
     release for lists in (*_LISTS["namespaces"].values(), _LISTS["attributes"]) for release in lists
-)  # those that brought a name
+)  # that added a name
 
 # The name under which a case finds each namespace without "torch." before it.
 ROOTS: dict[str, str] = {
@@ -37,7 +36,7 @@ ROOTS: dict[str, str] = {
 # Namespaces that are modules of Python, not of torch.
 PYTHON_MODULES: frozenset[str] = frozenset("math copy gc weakref warnings functools types".split())
 
-# Functions of torch that draw from the seeded generator, and those that make their tensors on the target's device.
+# Functions of torch that use the seeded generator, and those that make tensors on the target's device.
 RANDOM: frozenset[str] = frozenset("rand randn rand_like randn_like normal randint randint_like randperm".split())
 FACTORIES: frozenset[str] = frozenset(
     """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided empty_permuted
@@ -45,11 +44,11 @@ FACTORIES: frozenset[str] = frozenset(
     sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor
     from_numpy""".split()
 )
-FREQUENCIES: frozenset[str] = frozenset({"fftfreq", "rfftfreq"})  # factories too, of fft
-# Classes of nn that hold no numbers of their own to be moved to the target.
+FREQUENCIES: frozenset[str] = frozenset({"fftfreq", "rfftfreq"})  # factories in torch.fft
+# Classes of nn without parameters of their own to be moved to the target.
 CONTAINERS: frozenset[str] = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 
-# Names that stand alone although their namespace is another than torch.
+# Names that a case can use without their namespace, which isn't torch.
 MEMBERS: dict[str, str] = {
     "Module": "nn", "Parameter": "nn", "Function": "autograd", "Variable": "autograd",
     "checkpoint": "utils.checkpoint", "deepcopy": "copy", "partial": "functools", "MappingProxyType": "types",
@@ -70,7 +69,7 @@ EXCEPTIONS: frozenset[str] = frozenset(
 TORCH_EXCEPTIONS: frozenset[str] = frozenset(
     "CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split()
 )
-# What the suite itself offers: the event log, the target, a round trip through pickle, threads, the compiler.
+# The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler.
 SUITE: frozenset[str] = frozenset("log device dtype pickled in_thread in_threads compiled".split())
 
 NAMES: dict[str, str] = {
@@ -99,7 +98,7 @@ _ELSEWHERE = {
 
 
 def inner(namespace: str, name: str) -> str | None:
-    """Return the path of the namespace `name` inside `namespace`, or None."""
+    """Return the path of the namespace `name` inside `namespace`, or None if there is none."""
     path = name if namespace == "torch" else f"{namespace}.{name}"
     return path if path in NAMESPACES and (namespace != "torch" or name in TORCH_NAMESPACES) else None
 
@@ -122,6 +121,6 @@ def is_saved_tensor(name: str) -> bool:
     return name.startswith(("_saved_", "_raw_saved_"))
 
 
-def why_not(name: str) -> str:
-    """Return a hint for a name that people expect and that the language doesn't have, or an empty string."""
+def hint_for(name: str) -> str:
+    """Return a hint for a name that is often expected but not in the language, or an empty string."""
     return _ELSEWHERE.get(name, "")

@@ -1,4 +1,4 @@
-"""Writes a case that stands in no file as YAML to be shown, and tells where in it each of its nodes stands."""
+"""Writes an expanded case, which is in no file, as YAML, and gives its nodes their places in that text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import re
 import textwrap
 from typing import Any
 
-from conformance.language.yaml import FLOAT, INT, WORDS, Node
+from conformance.language.yaml import CORE_SCALARS, FLOAT, INT, Node
 
-WIDTH = 110
+LINE_WIDTH = 110
 SHORT = 90  # characters of a collection that stands on one line
 FOLDED = frozenset({"title", "why"})
 PLAIN = re.compile(r"[A-Za-z0-9_(][^\n]*")
 PLAIN_IN_FLOW = re.compile(r"[A-Za-z0-9_(][\w .()*+/=-]*")
 
 
-def written(case: Node, line: int) -> tuple[str, Node]:
-    """Return a case as an entry of a list that begins in `line` of some file, and the same case with places there."""
+def write_case(case: Node, line: int) -> tuple[str, Node]:
+    """Return a case as YAML, an entry of a list that begins in `line`, and the case with its places in that text."""
     writer = Writer(line)
     writer.put("  -")
     placed = writer.mapping(case, 4)
@@ -26,7 +26,7 @@ def written(case: Node, line: int) -> tuple[str, Node]:
 
 
 class Writer:
-    """The lines that have been written, and what is put behind them."""
+    """Appends text to the lines that have been written."""
 
     def __init__(self, line: int) -> None:
         self.line = line
@@ -42,7 +42,7 @@ class Writer:
         return self.line + len(self.lines) - 1, len(self.lines[-1]) + 1
 
     def mapping(self, node: Node, indent: int) -> Node:
-        """Write a mapping of which each key has a line, the first behind what is there."""
+        """Write a mapping with one line for each key; the first key continues the current line."""
         self.put(" ")
         placed = Node({}, *self.here())
         for index, (key, value) in enumerate(node.value.items()):
@@ -54,7 +54,7 @@ class Writer:
         return placed
 
     def value(self, node: Node, indent: int, fold: bool = False) -> Node:
-        """Write what stands behind a key whose own lines are indented by `indent`."""
+        """Write the value of a key, or the item of a list, that is indented by `indent`."""
         indent += 2
         kind = type(node.value)
         if kind is str and (fold or "\n" in node.value):
@@ -64,7 +64,7 @@ class Writer:
             return self.scalar(node.value, plain_or_quoted(node.value)) if kind is str else self.flow(node)
         self.break_line(indent)
         if kind is dict:
-            self.lines[-1] = self.lines[-1][:-1]  # for the blank that comes first in a mapping
+            self.lines[-1] = self.lines[-1][:-1]  # mapping() begins with a space
             return self.mapping(node, indent)
         placed = Node([], *self.here())
         for index, item in enumerate(node.value):
@@ -76,10 +76,10 @@ class Writer:
         return placed
 
     def text(self, text: str, indent: int, fold: bool) -> Node:
-        """Write text over several lines, where it can be read from there as it was."""
+        """Write text on several lines if it is the same when read again, else as a scalar on one line."""
         self.put(" ")
-        if fold and len(text) > WIDTH - indent and " ".join(text.split()) == text and text.isprintable():
-            lines, style = textwrap.wrap(text, WIDTH - indent, break_long_words=False, break_on_hyphens=False), ">"
+        if fold and len(text) > LINE_WIDTH - indent and " ".join(text.split()) == text and text.isprintable():
+            lines, style = textwrap.wrap(text, LINE_WIDTH - indent, break_long_words=False, break_on_hyphens=False), ">"
         elif "\n" in text and stands_in_block(text):
             lines, style = text.removesuffix("\n").split("\n"), "|"
         else:
@@ -96,7 +96,7 @@ class Writer:
         return placed
 
     def flow(self, node: Node) -> Node:
-        """Write a value on the line that there is."""
+        """Write a value on the current line."""
         if type(node.value) is list:
             placed = Node([], *self.here())
             for index, item in enumerate(node.value):
@@ -113,11 +113,11 @@ class Writer:
                 placed.value[key] = self.flow(value)
             self.put("}" if node.value else "{}")
             return placed
-        return self.scalar(node.value, shown(node.value))
+        return self.scalar(node.value, scalar_text(node.value))
 
 
 def is_short(node: Node) -> bool:
-    """Whether a collection stands on one line."""
+    """Whether a collection is written on one line."""
     if any("\n" in text for text in texts_in(node)):
         return False
     writer = Writer(1)
@@ -134,7 +134,7 @@ def texts_in(node: Node) -> list[str]:
 
 
 def stands_in_block(text: str) -> bool:
-    """Whether text is the same when it is read from a literal block."""
+    """Whether text can be written as a literal block and read back unchanged."""
     lines = text.removesuffix("\n").split("\n")
     return (
         all(line.isprintable() and line.rstrip() == line for line in lines)
@@ -143,7 +143,7 @@ def stands_in_block(text: str) -> bool:
     )
 
 
-def shown(value: Any) -> str:
+def scalar_text(value: Any) -> str:
     if type(value) is str:
         return plain_or_quoted(value, PLAIN_IN_FLOW)
     if type(value) is float and not math.isfinite(value):
@@ -152,7 +152,7 @@ def shown(value: Any) -> str:
 
 
 def plain_or_quoted(text: str, pattern: re.Pattern[str] = PLAIN) -> str:
-    """Return text as a scalar on one line, without quotes where it can stand so."""
+    """Return text as a scalar on one line, with quotes only if it needs them."""
     if (
         pattern.fullmatch(text)
         and text.isprintable()
@@ -160,7 +160,7 @@ def plain_or_quoted(text: str, pattern: re.Pattern[str] = PLAIN) -> str:
         and ": " not in text
         and " #" not in text
         and not text.endswith(":")
-        and text not in WORDS
+        and text not in CORE_SCALARS
         and not INT.fullmatch(text)
         and not FLOAT.fullmatch(text)
     ):

@@ -1,8 +1,7 @@
-"""Reads YAML into values that remember where they stand.
+"""Reads YAML into nodes that keep their line and column.
 
-The language is YAML 1.2's core schema, less what data has no use for: one document, text keys, each
-key once, no anchors, no aliases, no tags. `yes`, `on` and `1:30` are text; only `true` and `false`
-are booleans.
+The language is YAML 1.2's core schema with one document, text keys, no duplicate keys, no anchors, aliases or tags.
+`yes`, `on` and `1:30` are text; only `true` and `false` are booleans.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from conformance.language.errors import CaseFileError, Problem, shown
+from conformance.language.errors import CaseFileError, Problem, quoted_value
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where PyYAML was built with it
 
@@ -21,12 +20,12 @@ MAX_DEPTH = 40
 MAX_BYTES = 32 * 2**20
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-HINTS = {
+PARSER_HINTS = {
     "mapping values are not allowed": "quote text that holds ': '",
     "did not find expected comment or line break": "quote text that begins with > or |",
     "found character that cannot start any token": "quote text that begins with a sign such as @, ` or %",
 }
-WORDS: dict[str, Any] = {
+CORE_SCALARS: dict[str, Any] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
     ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
@@ -35,11 +34,10 @@ WORDS: dict[str, Any] = {
 
 
 class Node:
-    """A value of a document: a scalar, a list of nodes or a dict of nodes, with its place.
+    """A value of a document (a scalar, a list of nodes or a dict of nodes) with its place.
 
-    `line` and `column` count from 1. `keys` holds the place of each key of a mapping. `style` is how a
-    scalar was written: a quotation mark, `|`, nothing, or `>` for all text that YAML has joined from several
-    lines. `indent` is how far a literal block is indented.
+    `line` and `column` count from 1; `keys` holds the place of each key of a mapping. `style` is a quotation mark, `|`,
+    nothing, or `>` for any text that YAML has joined from several lines; `indent` is that of a literal block.
     """
 
     __slots__ = ("column", "indent", "keys", "line", "style", "value")
@@ -61,12 +59,16 @@ class Node:
             return [node.plain for node in self.value]
         return self.value
 
+    @property
+    def inner(self) -> list[Node]:
+        """The nodes that a list or mapping holds."""
+        return list(self.value.values()) if type(self.value) is dict else self.value if type(self.value) is list else []
+
     def lines(self) -> Iterator[int]:
         """Yield the line of this node, of its keys and of all that it holds."""
         yield self.line
         yield from (line for line, _ in self.keys.values())
-        inner = self.value.values() if type(self.value) is dict else self.value if type(self.value) is list else ()
-        for node in inner:
+        for node in self.inner:
             yield from node.lines()
 
     def place_in(self, line: int, column: int) -> tuple[int, int]:
@@ -109,46 +111,52 @@ def read_document(text: str, file: str) -> Node:
     """Return the root of the document in `text`; raise CaseFileError with all problems that were found."""
     problems: list[Problem] = []
 
-    def problem(mark: Any, message: str, hint: str = "") -> None:
-        problems.append(Problem(file=file, line=mark.line + 1, column=mark.column + 1, message=message, hint=hint))
+    def problem(place: tuple[int, int], message: str, hint: str = "") -> None:
+        problems.append(Problem(file=file, line=place[0], column=place[1], message=message, hint=hint))
 
     half = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
     if half is not None:
-        line, column = text.count("\n", 0, half) + 1, half - text.rfind("\n", 0, half)
-        message = f"expected text, got half of a surrogate pair, U+{ord(text[half]):04X}"
-        raise CaseFileError([Problem(file=file, line=line, column=column, message=message)])
+        problem(place_at(text, half), f"expected text, got half of a surrogate pair, U+{ord(text[half]):04X}")
+        raise CaseFileError(problems)
     root: Node | None = None
     events = Events(text, problem)
     try:
         for event in yaml.parse(text, Loader=Loader):
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                problem(event.start_mark, "expected one document, got a second one", "remove the line ---")
+                problem(place_of(event.start_mark), "expected one document, got a second one", "remove the line ---")
                 break
             root = events.take(event) or root
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = f"can't be read as YAML: {error.problem or error.context}"
         hint = "a tab can't indent; use spaces" if mark and text[mark.index : mark.index + 1] == "\t" else ""
-        hint = hint or next((words for begin, words in HINTS.items() if begin in message), "")
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        hint = hint or next((words for begin, words in PARSER_HINTS.items() if begin in message), "")
+        line, column = place_of(mark) if mark else (1, 1)
         lines = text.split("\n")
-        if line > len(lines) or (line > 1 and line == len(lines) and not lines[-1]):  # it found the end of the text
+        if line > len(lines) or (line > 1 and line == len(lines) and not lines[-1]):  # at the end of the text
             line = max(1, len(lines) - (not lines[-1]))
             column = len(lines[line - 1]) + 1
-        problems.append(Problem(file=file, line=line, column=column, message=message, hint=hint))
+        problem((line, column), message, hint)
     except yaml.reader.ReaderError as error:
         code = error.character if isinstance(error.character, int) else ord(error.character)
         index = max(0, text.find(chr(code)))  # the parser's own position counts bytes
-        line = text.count("\n", 0, index) + 1
-        column = index - text.rfind("\n", 0, index)
-        message = f"can't be read as YAML: the character U+{code:04X} can't stand in it"
-        problems.append(Problem(file=file, line=line, column=column, message=message))
+        problem(place_at(text, index), f"can't be read as YAML: the character U+{code:04X} can't stand in it")
     if root is None and not problems:
-        problems.append(Problem(file=file, line=1, column=1, message="expected a mapping, got an empty file"))
+        problem((1, 1), "expected a mapping, got an empty file")
     if problems:
         raise CaseFileError(problems)
     assert root is not None
     return root
+
+
+def place_at(text: str, index: int) -> tuple[int, int]:
+    """Return the line and column, from 1, of the character at `index`."""
+    return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
+
+
+def place_of(mark: Any) -> tuple[int, int]:
+    """Return the line and column, from 1, of one of the parser's marks, which count from 0."""
+    return mark.line + 1, mark.column + 1
 
 
 class Events:
@@ -162,33 +170,31 @@ class Events:
     def take(self, event: Any) -> Node | None:
         """Take one event; return the root when it is complete."""
         kind = type(event)
+        place = place_of(event.start_mark)
         if kind is yaml.ScalarEvent:
-            mark = event.start_mark
             value = event.value
             if event.tag is not None and not event.implicit[1]:
-                self.problem(mark, f"a tag ({event.tag}) is not part of the case language", "remove it")
+                self.problem(place, f"a tag ({event.tag}) is not part of the case language", "remove it")
             elif event.implicit[0]:
-                value = self.scalar(value, mark)
+                value = self.scalar(value, place)
             elif not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-                self.problem(mark, "a lone surrogate is not text")
+                self.problem(place, "a lone surrogate is not text")
             if event.anchor is not None:
                 self.anchor(event)
             style = event.style or ""
-            if style != "|" and event.end_mark.line > mark.line:
+            if style != "|" and event.end_mark.line > event.start_mark.line:
                 style = ">"
-            indent = self.indent_below(mark.line) if style == "|" else 0
-            return self.add(Node(value, mark.line + 1, mark.column + 1, style, indent))
+            return self.add(Node(value, *place, style, self.indent_below(place[0]) if style == "|" else 0))
         if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-            mark = event.start_mark
             if event.anchor is not None:
                 self.anchor(event)
             if event.tag is not None:
-                self.problem(mark, f"a tag ({event.tag}) is not part of the case language", "remove it")
+                self.problem(place, f"a tag ({event.tag}) is not part of the case language", "remove it")
             if len(self.open) == MAX_DEPTH:
                 message = f"more than {MAX_DEPTH} lists and mappings stand inside one another"
-                raise yaml.MarkedYAMLError(problem=message, problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem=message, problem_mark=event.start_mark)
             empty: Any = {} if kind is yaml.MappingStartEvent else []
-            self.open.append((Node(empty, mark.line + 1, mark.column + 1), []))
+            self.open.append((Node(empty, *place), []))
         elif kind is yaml.MappingEndEvent:
             node, held = self.open.pop()
             self.fill(node, iter(held))
@@ -199,18 +205,18 @@ class Events:
             return self.add(node)
         elif kind is yaml.AliasEvent:
             self.anchor(event)
-            self.add(Node(None, event.start_mark.line + 1, event.start_mark.column + 1))
+            self.add(Node(None, *place))
         return None
 
     def indent_below(self, line: int) -> int:
-        """Return how far the first line of text below `line` (from 0) is indented."""
-        first = next((text for text in self.lines[line + 1 :] if text.strip()), "")
+        """Return the indentation of the first line below `line` that is not blank."""
+        first = next((text for text in self.lines[line:] if text.strip()), "")
         return len(first) - len(first.lstrip(" "))
 
     def anchor(self, event: Any) -> None:
         sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
         self.problem(
-            event.start_mark, f"{sign}{event.anchor} is not part of the case language",
+            place_of(event.start_mark), f"{sign}{event.anchor} is not part of the case language",
             "quote text that begins with & or *; repeat a value where it is needed twice",
         )  # fmt: skip
 
@@ -222,22 +228,19 @@ class Events:
 
     def fill(self, node: Node, held: Iterator[Node]) -> None:
         for key, value in zip(held, held, strict=True):
-            name = key.value
-            if type(name) in (int, float, bool, type(None)):
-                message = f"expected text as the key, got {shown(name)}"
-                self.problem(Mark(key), message, "quote it")
-            elif type(name) is not str:
-                self.problem(Mark(key), f"expected text as the key, got {shown(key.plain)}")
+            name, place = key.value, (key.line, key.column)
+            if type(name) is not str:
+                hint = "" if type(name) in (dict, list) else "quote it"
+                self.problem(place, f"expected text as the key, got {quoted_value(key.plain)}", hint)
             elif name in node.value:
-                first = node.keys[name]
-                self.problem(Mark(key), f"the key {shown(name)} stands twice", f"first in line {first[0]}")
+                self.problem(place, f"the key {quoted_value(name)} stands twice", f"first in line {node.keys[name][0]}")
             else:
                 node.value[name] = value
-                node.keys[name] = (key.line, key.column)
+                node.keys[name] = place
 
-    def scalar(self, value: str, mark: Any) -> Any:
-        if value in WORDS:
-            return WORDS[value]
+    def scalar(self, value: str, place: tuple[int, int]) -> Any:
+        if value in CORE_SCALARS:
+            return CORE_SCALARS[value]
         first = value[0]
         if first in "+-.0123456789":
             try:
@@ -246,15 +249,5 @@ class Events:
                 if FLOAT.fullmatch(value):
                     return float(value)
             except ValueError:
-                self.problem(mark, f"a number of {len(value)} digits is too long")
+                self.problem(place, f"a number of {len(value)} digits is too long")
         return value
-
-
-class Mark:
-    """The place of a node in the form in which the parser gives places (from 0)."""
-
-    __slots__ = ("column", "line")
-
-    def __init__(self, node: Node) -> None:
-        self.line = node.line - 1
-        self.column = node.column - 1

@@ -1,1 +1,1 @@
-"""The records that everything else speaks of: builds, cases, rules, outcomes, graphs, reports."""
+"""The records that all other packages use: builds, cases, rules, outcomes, graphs, reports."""

@@ -1,4 +1,4 @@
-"""Targets: where a case runs, a device and a dtype; and builds: the torch that has the device."""
+"""Builds of torch, and targets: the device and dtype with which a case runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Meta
 
 IN_TREE = ("cpu", "cuda", "mps", "xpu")
 DTYPES = ("float16", "bfloat16", "float32", "float64")
-# Lines of torch's account of itself that the host decides: its processor, and whether it has a graphics card.
+# Lines of torch.__config__.show() that depend on the host: its processor and its GPU.
 OF_HOST = re.compile(
     r" *- (CPU capability usage|CUDA Runtime|NVCC architecture|CuDNN|Built with CuDNN|Magma|HIP Runtime|MIOpen)"
 )
@@ -19,7 +19,7 @@ OF_HOST = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A device (`cuda`) and the dtype that is the default there while a case runs (`float32`)."""
+    """A device (`cuda`) and the default dtype while a case runs (`float32`)."""
 
     device: str
     dtype: str
@@ -40,7 +40,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A device of a build."""
 
     type: Annotated[str, Meta(description="cpu, cuda, …")]
-    name: Annotated[str, Meta(description="What the device calls itself.")]
+    name: Annotated[str, Meta(description="The device's own name.")]
     count: int
     driver: Annotated[str | None, Meta(description="The version of its run-time library.")]
     absent: Annotated[str | None, Meta(description="Why it can't be used; null when it can.")]
@@ -77,7 +77,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return next((device.absent or "" for device in self.devices if device.type == name), f"no device {name}")
 
     def is_unknown(self, name: str) -> bool:
-        """Whether this torch doesn't even know such a device; a slip of the pen, most likely."""
+        """Whether torch has no device type of this name, which is probably misspelled."""
         return any(device.type == name and device.unknown for device in self.devices)
 
     @property
@@ -87,7 +87,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return f"torch-{self.torch}-{self.git[:8]}-py{python}-{self.system}".replace("/", "_")
 
     def header(self) -> list[str]:
-        """Return the lines that name this build at the head of a run."""
+        """Return the lines about this build in pytest's header."""
         present = [f"{device.type} ({device.name})" for device in self.devices if device.absent is None]
         absent = [device.type for device in self.devices if device.absent is not None]
         git = f"git {self.git[:10]}{', debug' if self.debug else ''}"

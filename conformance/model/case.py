@@ -1,7 +1,6 @@
-"""Cases: what a case file holds, read, checked and made ready to run.
+"""Cases, as they are loaded from case files.
 
-A step is kept as the plain data that a worker gets, so that nothing is translated between loading and
-running; `program.py` chooses among the alternatives for one torch. Of a step
+Steps are in the format of requests to a worker; `program.py` chooses the alternatives for one torch. Examples:
 
     {"begins": 6, "line": 7, "do": "b = a.exp()", "needs": ["func.vmap"], "torch": ">=2.1",
      "raises": [{"type": "RuntimeError", "match": ["version 1"], "torch": "<2.8", "line": 8}, …], "warns": […]}
@@ -21,10 +20,9 @@ from typing import Any
 class Case:
     """One small program and what must hold during and after it.
 
-    `file` is the name that messages use, `line` where the case begins in it, `text` its YAML. `digest` changes
-    whenever what the case does or expects may have, and with nothing else: not with its words or its place.
-    `dtypes` and `devices` are empty where any will do. Of a case that is `written_out` from an equivalence only the
-    first line stands in the file.
+    `file` is the name in messages, `line` the first line, `text` the YAML. `digest` depends on what the case does and
+    expects, but not on its descriptions or its place. Empty `dtypes` and `devices` allow any. A case that is
+    `written_out` was expanded from spellings or rows, and its text isn't in the file.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""Graphs: what a case builds, as one run of it was seen to do."""
+"""Graphs: the tensors and nodes that one run of a case builds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.model.outcome import Count, Line
 
 
 class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """A tensor of a graph; what is not said of it is false, zero or nothing."""
+    """A tensor of a graph."""
 
     name: Annotated[
         str, Meta(description="The variable that held it, as in the case; none for one that only the graph holds.")
@@ -21,7 +21,7 @@ class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     is_leaf: bool = False
     requires_grad: bool = False
     retains_grad: bool = False
-    has_grad: Annotated[bool, Meta(description="Whether its grad was there at some point.")] = False
+    has_grad: Annotated[bool, Meta(description="Whether its grad was not None at some point.")] = False
     accumulates: Annotated[bool, Meta(description="Whether a node of the graph accumulates into its grad.")] = False
     node: Annotated[Count | None, Meta(description="The index of the node that made it, its grad_fn.")] = None
     output_nr: Annotated[Count, Meta(description="Which output of that node it is.")] = 0
@@ -31,16 +31,16 @@ class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """Where a gradient goes: to a node, or to the leaf that accumulates it."""
+    """The destination of a gradient: a node, or the leaf that accumulates it."""
 
     node: Count | None = None
     tensor: Count | None = None
 
 
 class SavedTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """A tensor that a node has saved for backward, and what the node calls it."""
+    """A tensor that a node has saved for backward, with the node's name for it."""
 
-    name: Annotated[str, Meta(description="What the node calls it, such as self or result.")]
+    name: Annotated[str, Meta(description="The node's name for it, such as self or result.")]
     tensor: Annotated[Count | None, Meta(description="The index of the tensor, where it is one of the graph's.")] = None
 
 
@@ -53,9 +53,9 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a case builds, seen on one target while it runs; `cut` when there was more than is listed."""
+    """The graph of a case on one target; `cut` if it has more tensors or nodes than are listed."""
 
-    target: Annotated[str, Meta(description="The target on which the case was looked at.")]
+    target: Annotated[str, Meta(description="The target of the run that recorded the graph.")]
     tensors: tuple[GraphTensor, ...]
     nodes: tuple[GraphNode, ...]
     cut: Annotated[bool, Meta(description="Whether there was more than is listed.")] = False

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from conformance.model.status import Status
 
-NO_TIME = 0.0  # by being this very number, and not one like it, it is left out of reports
+NO_TIME = 0.0  # compared by identity: this object, but no equal number, is left out of reports
 
 Line = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=0)]
@@ -26,15 +26,15 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The known issue that a known or fixed outcome is put down to."""
+    """The known issue of a known or fixed outcome."""
 
-    status: Annotated[Status, Meta(description="What the status would be if nobody knew of it.")]
+    status: Annotated[Status, Meta(description="What the status would be without the known issue.")]
     reason: Annotated[str, Meta(description="What is wrong upstream, in a sentence.")]
-    link: Annotated[str, Meta(description="Where upstream keeps track of it.")] = ""
+    link: Annotated[str, Meta(description="The issue in upstream's tracker.")] = ""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What happened to one case on one target; `case` and `target` are empty where it is clear whose it is.
+    """What happened to one case on one target; `case` and `target` are empty where the context gives them.
 
     `step` counts from 0 and `line` from 1; both belong to the step that did not go as expected.
     """
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     reason: Annotated[str, Meta(description="Why it was not run, can't be, or how its worker ended.")] = ""
     signal: Annotated[str, Meta(description="What ended its worker, such as SIGSEGV or signal 64.")] = ""
     exit_status: Annotated[int | None, Meta(description="The status with which its worker exited.")] = None
-    stderr: Annotated[str, Meta(description="The last that its worker wrote.")] = ""
+    stderr: Annotated[str, Meta(description="The end of its worker's stderr.")] = ""
     failures: tuple[Failure, ...] = ()
     issue: Issue | None = None
     run: Annotated[
@@ -65,7 +65,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     @property
     def summary(self) -> str:
-        """One line that says what was wrong, or why there is nothing to say."""
+        """The first failure, or the reason for the status, in one line."""
         known = f"{self.issue.reason} " if self.issue is not None else ""
         if not self.failures:
             return f"{known}{self.reason}".rstrip()
@@ -75,7 +75,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         return f"{known}{path}expected {first.expected}, observed {first.observed}{more}"
 
     def moved(self, lines: int) -> Outcome:
-        """Return the outcome with its lines moved by `lines`, as of a case that stands elsewhere in its file."""
+        """Return the outcome with `lines` added to its line numbers, after the case has moved in its file."""
         return msgspec.structs.replace(
             self,
             line=None if self.line is None else self.line + lines,
@@ -84,11 +84,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         )
 
     def record(self) -> dict[str, Any]:
-        """Return the outcome as the report holds it: fields at their default are left out."""
+        """Return the outcome in the format of reports, without fields that have their default."""
         record: dict[str, Any] = msgspec.to_builtins(self)
         return record
 
 
 def outcome_of(record: dict[str, Any]) -> Outcome:
-    """Return the outcome that a worker's answer or a report's record describes."""
+    """Return the outcome in a worker's answer or a report."""
     return msgspec.convert(record, Outcome)

@@ -1,6 +1,6 @@
 """The JSON report: all outcomes of one build.
 
-`report.schema.json` is made of these records; `results/store.py` reads and writes them.
+`report.schema.json` is generated from these records; `results/store.py` reads and writes them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     """A run of pytest."""
 
     started: Annotated[str, Meta(description="When the run began, in UTC.", extra_json_schema=TIME)]
-    arguments: Annotated[tuple[str, ...], Meta(description="What pytest was called with, but for where reports go.")]
-    shard: Annotated[Shard | None, Meta(description="The part of the cases that it was asked for.")] = None
+    arguments: Annotated[tuple[str, ...], Meta(description="The arguments of pytest, without paths of reports.")]
+    shard: Annotated[Shard | None, Meta(description="The part of the cases that was selected by --shard.")] = None
 
 
 class PartialRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run of which only some outcomes stand in the report; null says that it did not finish."""
+    """A run with only some of its outcomes in the report; null for one that did not finish."""
 
     run: Run
     suite: SuiteVersion
@@ -56,7 +56,7 @@ class PartialRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a report is of: the run of which most outcomes are, other runs of some of the cases, and their build."""
+    """The run of most outcomes, other runs of some of the cases, and the build."""
 
     suite: SuiteVersion
     run: Run
@@ -67,7 +67,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where a step of a case stands, and which releases of torch it is for."""
+    """The line of a step, and the releases of torch that it applies to."""
 
     line: Annotated[Line, Meta(description="Its first line in the case file.")]
     kind: Annotated[Literal["do", "expect"], Meta(description="Statements, or an expectation.")]
@@ -76,7 +76,7 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class CaseRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a report says of a case."""
+    """A case in a report."""
 
     id: Annotated[str, Meta(description="Unique in the set.")]
     file: Annotated[str, Meta(description="The case file.")]
@@ -110,7 +110,7 @@ class Footer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """All outcomes of one build. A report without a footer is of a run that did not finish."""
+    """All outcomes of one build; there is no footer if the run did not finish."""
 
     format: Annotated[Literal[2], Meta(description="The number of this format.")]
     header: Header
@@ -145,7 +145,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def runs(self) -> tuple[PartialRun, ...]:
-        """The runs by the number that outcomes give: that of the header first."""
+        """The runs, indexed by the `run` of outcomes: that of the header first."""
         end = self.footer
         first = PartialRun(
             run=self.header.run, suite=self.header.suite, finished=None if end is None else end.finished,
@@ -154,12 +154,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return first, *self.header.partial_runs
 
     def is_left_to_others(self, outcome: Outcome) -> bool:
-        """Whether an outcome only says that its case is in another shard than the run was asked for."""
+        """Whether an outcome is not-run because its case is in another shard than that of its run."""
         shard = self.header.run.shard if outcome.run == 0 else self.header.partial_runs[outcome.run - 1].run.shard
         return outcome.status == "not-run" and shard is not None and not shard.includes(outcome.case)
 
     def by_pair(self) -> dict[Pair, Outcome]:
-        """Return the outcome of each entry of the plan; what has none yet was not run."""
+        """Return the outcome of each entry of the plan, not-run for one without an outcome."""
         known = {outcome.pair: outcome for outcome in self.outcomes}
         missing = "the report is incomplete"
         return {
@@ -176,7 +176,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def without_machine(report: Report) -> Report:
-    """Return a report that says nothing of the machine: no paths, arguments or processor, no last words of a worker."""
+    """Return a report without what depends on the machine: paths, arguments, processor, and stderr of workers."""
     header, build = report.header, report.build
     config = "".join(f"{line}\n" for line in build.config.splitlines() if not OF_HOST.match(line))
     without_arguments = [msgspec.structs.replace(each.run, arguments=()) for each in report.runs]
@@ -198,7 +198,7 @@ def now() -> str:
 
 
 def case_record(case: Case, rules: Mapping[str, Rule]) -> CaseRecord:
-    """Return what a report says of a case."""
+    """Return the record of a case in a report."""
     return CaseRecord(
         id=case.id, file=case.file, line=case.line, topic=case.topic, title=case.title, why=case.why,
         level=level_of(rules, case.rules), rules=case.rules, source=case.source, digest=case.digest, yaml=case.text,
@@ -215,7 +215,7 @@ def step_record(step: Mapping[str, Any]) -> StepRecord:
 
 
 def conditions_in(value: Any) -> list[str]:
-    """Return the conditions on torch that stand anywhere in a part of a step."""
+    """Return all conditions on torch in a part of a step."""
     if isinstance(value, (list, tuple)):
         return [condition for entry in value for condition in conditions_in(entry)]
     if not isinstance(value, dict):
@@ -226,12 +226,12 @@ def conditions_in(value: Any) -> list[str]:
 
 
 def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case | CaseRecord]) -> dict[str, Rule]:
-    """Return the rules that `cases` cite, as a report holds them."""
+    """Return the rules that `cases` cite, sorted by id."""
     return {name: rules[name] for name in sorted({rule for case in cases for rule in case.rules})}
 
 
 def set_digest(digests: Iterable[tuple[str, str]]) -> str:
-    """Return a digest of a set of cases, given as id and digest, that is the same for the same cases in any order."""
+    """Return a digest of a set of cases, given as pairs of id and digest in any order."""
     listed = "".join(sorted(case + digest for case, digest in digests))
     return hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""Shards: a part of the cases that is the same on every machine and release, so that several runs add up to one."""
+"""Shards: parts of the cases that are the same on every machine and release, so that their reports can be merged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Shard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: Positive
 
     def includes(self, case: str) -> bool:
-        """Whether the case with this id is in the shard; nothing but the id decides."""
+        """Whether the case with this id is in the shard, which depends on the id alone."""
         digest = hashlib.sha256(case.encode("utf-8", "surrogatepass")).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
 

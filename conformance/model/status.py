@@ -1,4 +1,4 @@
-"""The statuses of outcomes: one table, from which everything that lists or colours them is made.
+"""The statuses of outcomes: one table for everything that lists or colours them.
 
 A new status is a name in `Status` and a row in `TABLE`; README's copy of the table and the published schemas follow.
 """
@@ -13,16 +13,16 @@ Status = Literal[
 ]  # fmt: skip
 STATUSES: tuple[Status, ...] = get_args(Status)  # in the order in which counts and legends name them
 
-# What a status says of torch; statuses that say the same are alike to a comparison of reports.
+# What a status means for torch; comparisons of reports treat statuses of one verdict alike.
 Verdict = Literal["held", "outdated", "broken", "expected", "lacking", "not-run", "defect"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusRow:
-    """What there is to know of a status.
+    """The properties of a status.
 
-    `severity` orders what stands together, the worst first; `role` is one of the looks that the page's style has;
-    `badge` is a colour of shields.io, empty where the status has no say in it.
+    `severity` is the sort key, worst first; `role` is a class of the page's style; `badge` is a colour of shields.io,
+    or empty if the status doesn't affect it.
     """
 
     sign: str
@@ -31,7 +31,7 @@ class StatusRow:
     severity: int
     role: Literal["good", "red", "dark", "pink", "blue", "grey", "blank", "yellow"]
     badge: str = ""
-    headline: str = ""  # the text below a failing item begins with it
+    headline: str = ""  # the first line below a failing item
     explanation: str
     ends_worker: bool = False
 
@@ -41,7 +41,7 @@ class StatusRow:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether something is wrong, be it expected or not."""
+        """Whether something is wrong, expected or not."""
         return self.is_red or self.pytest == "xfailed"
 
     @property
@@ -89,7 +89,7 @@ TABLE: dict[Status, StatusRow] = {
         explanation="a known issue that does not fail any more; its entry is to be edited",
     ),
     "unsupported": StatusRow(
-        sign="–",  # noqa: RUF001 - what can't be is dashed out
+        sign="–",  # noqa: RUF001 - a dash for cases that can't run
         verdict="lacking", pytest="skipped", severity=1, role="grey",
         explanation="this torch or device lacks the feature, operation or dtype; the reason is given",
     ),
@@ -106,5 +106,5 @@ TABLE: dict[Status, StatusRow] = {
 
 RED = frozenset(status for status, row in TABLE.items() if row.is_red)
 BROKEN = frozenset(status for status, row in TABLE.items() if row.verdict == "broken")  # failures of torch
-AT_A_STEP = frozenset(status for status in BROKEN if not TABLE[status].ends_worker)  # failures that say where
+AT_A_STEP = frozenset(status for status in BROKEN if not TABLE[status].ends_worker)  # failures with a line
 WORST_FIRST = sorted(STATUSES, key=lambda status: -TABLE[status].severity)

@@ -9,10 +9,8 @@ from pathlib import Path
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.files import nearest, shipped_cases
 from conformance.language.reader import parse_cases
-from conformance.language.renames import FILE as RENAMES_FILE
-from conformance.language.renames import Renames, load_renames
-from conformance.language.rules import FILE as RULES_FILE
-from conformance.language.rules import load_rules
+from conformance.language.renames import RENAMES_FILE, Renames, load_renames
+from conformance.language.rules import RULES_FILE, load_rules
 from conformance.language.yaml import read_text
 from conformance.model.case import Case
 from conformance.model.rule import Rule, level_of

@@ -17,7 +17,7 @@ import pytest
 
 from conformance.execution.worker_process import Refused
 from conformance.language.files import SUFFIXES, is_case_file, nearest
-from conformance.language.rules import FILE as RULES_FILE
+from conformance.language.rules import RULES_FILE
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
 from conformance.model.shard import Shard

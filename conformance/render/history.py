@@ -52,7 +52,7 @@ def behaviour_changes_of(cases: Iterable[Case]) -> list[BehaviourChange]:
 
 
 def behaviour_changes_in(case: Case) -> Iterator[BehaviourChange]:
-    releases = versions.telling_releases(conditions_of(case))
+    releases = versions.releases_at_bounds(conditions_of(case))
     for older, newer in pairwise(releases):
         for line, place, before, after in differences(case, older, newer):
             release = newer.removesuffix(".0")

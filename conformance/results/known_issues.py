@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from conformance.language import versions
-from conformance.language.errors import CaseFileError, Problem, shown
+from conformance.language.errors import CaseFileError, Problem, quoted_value
 from conformance.language.renames import Renames
 from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import Node, read_document, read_text
@@ -221,13 +221,13 @@ def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) ->
     condition, review, fails = (node.value[key] for key in ("torch", "review", "fails"))
     try:
         if not versions.possible([condition.value]):
-            yield problem(condition, name, "torch", f"no release fulfils {shown(condition.value)}")
+            yield problem(condition, name, "torch", f"no release fulfils {quoted_value(condition.value)}")
     except ValueError as error:
         yield problem(condition, name, "torch", str(error))
     try:
         date.fromisoformat(review.value)
     except ValueError:
-        yield problem(review, name, "review", f"expected a date such as 2027-01-31, got {shown(review.value)}")
+        yield problem(review, name, "review", f"expected a date such as 2027-01-31, got {quoted_value(review.value)}")
     perhaps = node.value["perhaps"].value if "perhaps" in node.value else shared.get("perhaps")
     if not node.value["targets"].value and not perhaps:
         yield problem(node.value["targets"], name, "targets", "expected some target, here or as `perhaps`")
@@ -235,7 +235,9 @@ def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) ->
         needed = ("step", "kind") if fails.value["status"].value in AT_A_STEP else ()
         for key in needed:
             if key not in fails.value:
-                yield problem(fails, name, "fails", f"the key {shown(key)} is missing", "only a pattern can do without")
+                yield problem(
+                    fails, name, "fails", f"the key {quoted_value(key)} is missing", "only a pattern can do without"
+                )
 
 
 def problem(node: Node, name: str, path: str, message: str, hint: str = "") -> Problem:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from conformance.language.errors import shown
+from conformance.language.errors import quoted_value
 from conformance.model.build import OF_HOST, Build, Device
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
@@ -143,7 +143,7 @@ def config_of(build: Build) -> list[str]:
 
 
 def differing(name: str, place: str, first: str, expected: object, found: object) -> str:
-    return f"{name}: {place}: expected {shown(expected)} as in {first}, got {shown(found)}"
+    return f"{name}: {place}: expected {quoted_value(expected)} as in {first}, got {quoted_value(found)}"
 
 
 def agreed(shards: Shards, place: str, entries: Callable[[Report], Mapping[str, Record]]) -> dict[str, Record]:
@@ -205,7 +205,7 @@ def check_agreement(place: str, first: str, before: Outcome, outcome: Outcome) -
         if one != other:
             if fact == "failures":
                 one, other = before.summary, outcome.summary
-            raise MergeError(f"{place}: {fact}: expected {shown(one)} as in {first}, got {shown(other)}")
+            raise MergeError(f"{place}: {fact}: expected {quoted_value(one)} as in {first}, got {quoted_value(other)}")
 
 
 def graphs_of(reports: Sequence[Report], row: Rank, column: Rank) -> dict[str, Graph]:

@@ -1,4 +1,4 @@
-"""Says what torch this interpreter has: version, build, devices. Facts only."""
+"""Describes the torch of this interpreter: version, build, devices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any, Dict, List
 
 import torch
 
+from conformance.worker.values import one_line
+
 IN_TREE = ("cpu", "cuda", "mps", "xpu")
 
 
 def describe(requested: List[str]) -> Dict[str, Any]:
-    """Return the facts of the build; devices are those of PyTorch itself and those in `requested`."""
+    """Return the description of the build, with the in-tree devices and those in `requested`."""
     names = list(dict.fromkeys((*IN_TREE, *requested)))
     return {
         "torch": str(torch.__version__),
@@ -34,16 +36,15 @@ def describe(requested: List[str]) -> Dict[str, Any]:
 
 
 def device(name: str) -> Dict[str, Any]:
-    """Return one device's facts.
+    """Return the description of a device.
 
-    `absent` says why it can't be used, and is None when it can; `unknown` is true when torch knows no
-    device of that name at all.
+    `absent` is the reason why it can't be used, or None; `unknown` is true when torch has no device of that name.
     """
     facts: Dict[str, Any] = {"type": name, "name": "", "count": 0, "driver": None, "absent": None, "unknown": False}
     try:
         torch.device(name)
     except RuntimeError as error:
-        return {**facts, "absent": f"no device {name!r}: {one_line(error)}", "unknown": True}
+        return {**facts, "absent": f"no device {name!r}: {one_line(str(error))[:200]}", "unknown": True}
     if name == "cpu":
         return {**facts, "name": platform.processor() or platform.machine(), "count": 1}
     backend: Any = getattr(torch.backends if name == "mps" else torch, name.partition(":")[0], None)
@@ -55,16 +56,12 @@ def device(name: str) -> Dict[str, Any]:
         title = backend.get_device_name(0) if hasattr(backend, "get_device_name") else name
         driver = torch.version.cuda if name == "cuda" else None
     except Exception as error:
-        return {**facts, "absent": f"{type(error).__name__}: {one_line(error)}"}
+        return {**facts, "absent": f"{type(error).__name__}: {one_line(str(error))[:200]}"}
     return {**facts, "name": str(title), "count": int(count), "driver": driver}
 
 
-def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
-
-
 def answers(name: str) -> bool:
-    """Whether the device still computes, after a case on it went wrong."""
+    """Whether the device still computes, after a case failed on it."""
     try:
         return bool(torch.ones(2, device=name).sum().item() == 2.0)
     except Exception:
@@ -72,6 +69,6 @@ def answers(name: str) -> bool:
 
 
 def import_modules(names: List[str]) -> None:
-    """Import the modules that bring out-of-tree back-ends."""
+    """Import the modules that register out-of-tree back-ends."""
     for name in names:
         importlib.import_module(name)

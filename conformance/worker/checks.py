@@ -1,8 +1,8 @@
-"""The checks of expectations: each observes one thing about an object and says whether it is as expected.
+"""The checks of expectations: each compares one property of an object with its expected value.
 
-A check takes the object, what is expected, the case that is running and the rtol and atol that it gives itself; it
-returns None when the expectation holds, else what was expected and what was observed, as text. What torch warns of
-while somebody looks at a tensor belongs to no step, and is dropped by whoever runs the case.
+A check takes the object, the expected value, the running case, and the rtol and atol of the expectation. It returns
+None when the expectation holds, else the expected and the observed value as text. Warnings during a check are not part
+of any step; the runner drops them.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from conformance.worker.values import EXACT, TOLERANCES, agree, all_are, name_of_node, plain, shown
+from conformance.worker.values import EXACT, TOLERANCES, agree, all_are, display_value, name_of_node, plain
 
-Difference = Optional[Tuple[str, str]]
-Check = Callable[[Any, Any, Any, Dict[str, float]], Difference]
+Mismatch = Optional[Tuple[str, str]]
+Check = Callable[[Any, Any, Any, Dict[str, float]], Mismatch]
 
 
-def difference_of(subject: Any, name: str, expected: Any, case: Any, tolerance: Dict[str, float]) -> Difference:
-    """Check one thing about `subject`; `tolerance` holds the rtol and atol that the case itself gives."""
+def difference_of(subject: Any, name: str, expected: Any, case: Any, tolerance: Dict[str, float]) -> Mismatch:
+    """Run the check `name` on `subject`; `tolerance` holds the rtol and atol that the case gives."""
     check = CHECKS[name]
     if name not in OF_ANYTHING and not isinstance(subject, torch.Tensor):
-        return f"a tensor, to look at its {name}", shown(plain(subject))
+        return f"a tensor, to look at its {name}", display_value(plain(subject))
     return check(subject, expected, case, tolerance)
 
 
 def sees(look: Callable[[Any], Any], meant: Optional[Callable[[Any, Any], Any]] = None) -> Check:
-    """Return a check that compares what `look` sees with what the case means by what it says."""
+    """Return a check that compares `look(subject)` with the expected value, after converting that by `meant`."""
 
-    def compare(subject: Any, expected: Any, case: Any, _: Dict[str, float]) -> Difference:
+    def compare(subject: Any, expected: Any, case: Any, _: Dict[str, float]) -> Mismatch:
         if meant is not None:
             expected = meant(expected, case)
         observed = look(subject)
-        return None if agree(observed, expected, EXACT) else (shown(expected), shown(observed))
+        return None if agree(observed, expected, EXACT) else (display_value(expected), display_value(observed))
 
     return compare
 
@@ -58,30 +58,30 @@ def base_of(tensor: torch.Tensor) -> Optional[torch.Tensor]:
 
 
 def is_same(same: bool) -> Check:
-    """Return the check whether an object is the same as another one, or isn't."""
+    """Return the check that an object is identical to another one, or that it isn't."""
 
-    def compare(subject: Any, expected: Any, case: Any, _: Dict[str, float]) -> Difference:
+    def compare(subject: Any, expected: Any, case: Any, _: Dict[str, float]) -> Mismatch:
         if (subject is case.live(expected)) is same:
             return None
         if not same:
             return f"another object than {expected['expr']}", "the same object"
-        return f"the same object as {expected['expr']}", f"another object, {shown(plain(subject))}"
+        return f"the same object as {expected['expr']}", f"another object, {display_value(plain(subject))}"
 
     return compare
 
 
-def check_value(subject: Any, expected: Any, case: Any, tolerance: Dict[str, float]) -> Difference:
+def check_value(subject: Any, expected: Any, case: Any, tolerance: Dict[str, float]) -> Mismatch:
     wanted = case.reference(expected)
     is_tensor = isinstance(subject, torch.Tensor)
     relative, absolute = TOLERANCES.get(subject.dtype, EXACT) if is_tensor else TOLERANCES[case.dtype]
     limits = (tolerance.get("rtol", relative), tolerance.get("atol", absolute))
     observed = plain(subject)
     if is_tensor and isinstance(wanted, (bool, int, float, complex)):
-        fine = all_are(observed, wanted, limits)  # one number stands for every element
+        fine = all_are(observed, wanted, limits)  # a number is compared with every element
     elif isinstance(wanted, torch.Tensor) and is_tensor and shape_of(wanted) != shape_of(subject):
         return (
-            f"{shown(plain(wanted))} of shape {shape_of(wanted)}",
-            f"{shown(observed)} of shape {shape_of(subject)}",
+            f"{display_value(plain(wanted))} of shape {shape_of(wanted)}",
+            f"{display_value(observed)} of shape {shape_of(subject)}",
         )
     else:
         wanted = wanted if type(expected) is list else plain(wanted)
@@ -89,22 +89,22 @@ def check_value(subject: Any, expected: Any, case: Any, tolerance: Dict[str, flo
     if fine:
         return None
     source = f" ({expected['expr']})" if isinstance(expected, dict) and "expr" in expected else ""
-    return shown(plain(wanted)) + source, shown(observed)
+    return display_value(plain(wanted)) + source, display_value(observed)
 
 
-def check_grad(subject: torch.Tensor, expected: Any, case: Any, tolerance: Dict[str, float]) -> Difference:
-    """Check a gradient; one that is there must have the tensor's shape, dtype and device too."""
+def check_grad(subject: torch.Tensor, expected: Any, case: Any, tolerance: Dict[str, float]) -> Mismatch:
+    """Check a gradient; unless it is None, its shape, dtype and device must be the tensor's too."""
     grad = grad_of(subject)
     if expected is None or grad is None:
         if expected is None and grad is None:
             return None
-        return "null" if expected is None else described(expected), shown(plain(grad))
+        return "null" if expected is None else described(expected), display_value(plain(grad))
     inner: List[List[Any]] = expected["checks"] if isinstance(expected, dict) and "checks" in expected else []
     named = {name for name, _, _ in inner}
     for name, look in (("shape", shape_of), ("dtype", dtype_of), ("device", device_of)):
         observed, wanted = look(grad), look(subject)
         if name not in named and observed != wanted:
-            return f"{name} {shown(wanted)}, the tensor's own", f"{name} {shown(observed)}"
+            return f"{name} {display_value(wanted)}, the tensor's own", f"{name} {display_value(observed)}"
     if not inner:
         return check_value(grad, expected, case, tolerance)
     own = {name: value for name, value, _ in inner if name in ("rtol", "atol")}
@@ -120,10 +120,10 @@ def described(expected: Any) -> str:
         return "a gradient with " + ", ".join(f"{name} {described(value)}" for name, value, _ in expected["checks"])
     if isinstance(expected, list):
         return "[" + ", ".join(map(described, expected)) + "]"
-    return str(expected["expr"]) if isinstance(expected, dict) else shown(expected)
+    return str(expected["expr"]) if isinstance(expected, dict) else display_value(expected)
 
 
-def check_view(subject: torch.Tensor, expected: Any, case: Any, _: Dict[str, float]) -> Difference:
+def check_view(subject: torch.Tensor, expected: Any, case: Any, _: Dict[str, float]) -> Mismatch:
     base = base_of(subject)
     if expected is None:
         return None if base is None else ("null: no view", f"a view of a tensor of shape {shape_of(base)}")
@@ -133,12 +133,12 @@ def check_view(subject: torch.Tensor, expected: Any, case: Any, _: Dict[str, flo
 
 
 def is_shared(shared: bool) -> Check:
-    """Return the check whether a tensor lies in the same memory as another one, or doesn't."""
+    """Return the check that a tensor shares memory with another one, or that it doesn't."""
 
-    def compare(subject: torch.Tensor, expected: Any, case: Any, _: Dict[str, float]) -> Difference:
+    def compare(subject: torch.Tensor, expected: Any, case: Any, _: Dict[str, float]) -> Mismatch:
         other = case.live(expected)
         if not isinstance(other, torch.Tensor):
-            return f"{expected['expr']} to be a tensor", shown(plain(other))
+            return f"{expected['expr']} to be a tensor", display_value(plain(other))
         if shares_storage(subject, other) is shared:
             return None
         if not shared:
@@ -152,7 +152,7 @@ def shares_storage(first: torch.Tensor, second: torch.Tensor) -> bool:
     pointers = [storage_pointer(first), storage_pointer(second)]
     if 0 not in pointers:
         return pointers[0] == pointers[1]
-    is_alias = getattr(torch._C, "_is_alias_of", None)  # for devices that don't tell addresses
+    is_alias = getattr(torch._C, "_is_alias_of", None)  # for devices without addresses
     return bool(is_alias(first, second)) if is_alias is not None else False
 
 
@@ -161,7 +161,7 @@ def storage_pointer(tensor: torch.Tensor) -> int:
     return int(storage.data_ptr())
 
 
-# Each check by the name that cases have for it; scripts carry those along that they need.
+# Each check by its name in cases; a script includes only the entries that it needs.
 CHECKS: Dict[str, Check] = {
     "is_leaf": sees(lambda t: t.is_leaf),
     "requires_grad": sees(lambda t: t.requires_grad),
@@ -187,4 +187,4 @@ CHECKS: Dict[str, Check] = {
     "not_shares_storage": is_shared(False),
     "view_of": check_view,
 }
-OF_ANYTHING = frozenset({"value", "log", "is", "is_not", "type"})  # the others look at tensors
+OF_ANYTHING = frozenset({"value", "log", "is", "is_not", "type"})  # the others need a tensor

@@ -1,4 +1,4 @@
-"""Tells what the suite itself raised from what torch or a case did: a defect of the suite is no build's."""
+"""Distinguishes errors raised by the suite itself from those of torch or a case: they must not count as failures."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import traceback
 from typing import Any, Dict
 
 from conformance.worker import checks, factories, functions, namespace, reference, sandbox, values
-from conformance.worker.failures import MESSAGE, TORCH, everywhere_alike
+from conformance.worker.failures import MESSAGE, TORCH, portable_message
 
 OWN = os.path.dirname(__file__) + os.sep
-# Modules whose functions a case calls: below a case, what they raise is what the case asked for.
+# Modules whose functions a case calls: errors that they raise below code of the case are the case's.
 OFFERED = frozenset(module.__file__ for module in (factories, functions, namespace, sandbox))
-# Functions that do nothing but ask torch, as do the lambdas of the checks: what comes out of them is torch's.
+# Functions that only read properties of tensors, like the lambdas of the checks: their errors are torch's.
 LOOKS = frozenset(
     function.__code__
     for function in (
@@ -24,7 +24,7 @@ LOOKS = frozenset(
 
 
 def is_of_the_suite(error: BaseException, file: str) -> bool:
-    """Whether the innermost code that is the suite's, torch's or the case's, which is from `file`, is the suite's."""
+    """Whether `error` was raised by the suite: the innermost frame of the suite, torch or the case `file` decides."""
     own = in_case = False
     trace = error.__traceback__
     while trace is not None:
@@ -37,13 +37,13 @@ def is_of_the_suite(error: BaseException, file: str) -> bool:
         elif code.co_filename.startswith(TORCH):
             own = False
         trace = trace.tb_next
-    return own and not (in_case and isinstance(error, (RecursionError, MemoryError)))  # the case may have used all up
+    return own and not (in_case and isinstance(error, (RecursionError, MemoryError)))  # the case may have caused these
 
 
 def internal_error(error: BaseException) -> Dict[str, Any]:
-    """Return the problem of a step at which the suite failed."""
+    """Return the result of a step during which the suite failed."""
     lines = traceback.format_exception(type(error), error, error.__traceback__)
-    error.__traceback__ = None  # it holds the frames, and they the tensors
-    text = everywhere_alike("".join(lines)).replace(OWN, "conformance/worker/")
+    error.__traceback__ = None  # its frames keep tensors alive
+    text = portable_message("".join(lines)).replace(OWN, "conformance/worker/")
     reason = f"the suite itself raised {type(error).__name__}: {error}"
-    return {"status": "internal-error", "reason": everywhere_alike(reason)[:MESSAGE], "stderr": text[-MESSAGE:]}
+    return {"status": "internal-error", "reason": portable_message(reason)[:MESSAGE], "stderr": text[-MESSAGE:]}

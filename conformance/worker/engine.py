@@ -1,4 +1,4 @@
-"""Runs requests: the part of a worker that is the same inside a process of its own and inside pytest's."""
+"""Runs requests, in a worker process or, for debugging, inside pytest's process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Engine:
         self.runners: Dict[str, Runner] = {}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the outcome of a request, numbered as it is; the answer to one for a sketch has the `graph`.
+        """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.
 
-        `spent` is added when this process must not run another case, and says why.
+        `must_restart` gives the reason when this process must not run another case.
         """
         device = request["device"]
         if device not in self.runners:
@@ -31,7 +31,7 @@ class Engine:
         outcome["n"] = request["n"]
         is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
         if device != "cpu" and not is_fine and not build.answers(device):
-            outcome["spent"] = "the device did not answer any more"
+            outcome["must_restart"] = "the device did not answer any more"
         elif not self.global_state.is_clean():
-            outcome["spent"] = "it left a mode in force that nothing can end"
+            outcome["must_restart"] = "it left a mode in force that nothing can end"
         return outcome

@@ -1,7 +1,7 @@
-"""Factories that know the target: what makes tensors on its device, draws random numbers, and moves modules there.
+"""Wrappers of torch's factories and modules that make tensors and parameters on the target's device.
 
-Each takes one of torch's own and a target, which has a `device` and a `generator`. Random tensors are drawn from the
-generator, which is the CPU's, in double precision, so that every device and dtype sees the same numbers.
+Each takes a factory of torch and a target with a `device` and a CPU `generator`. Random tensors are drawn from that
+generator in double precision, so that every device and dtype gets the same numbers.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import torch
 Make = Callable[..., Any]
 
 
-def placed(make: Make, target: Any) -> Make:
-    """Return a factory that makes its tensors on the target's device unless it is told otherwise."""
+def on_device(make: Make, target: Any) -> Make:
+    """Return a factory that makes its tensors on the target's device unless `device` is given."""
     return lambda *args, **kwargs: make(*args, **{"device": target.device, **kwargs})
 
 
-def placed_array(make: Make, target: Any) -> Make:
+def array_on_device(make: Make, target: Any) -> Make:
     """Return torch.from_numpy for the target's device."""
     return lambda array: make(array).to(target.device)
 
@@ -35,14 +35,14 @@ def seeded(make: Make, target: Any) -> Make:
         kwargs.setdefault("generator", target.generator)
         if wide:
             kwargs["dtype"] = torch.complex128 if dtype.is_complex else torch.float64
-        narrow = make(*args, **kwargs).to(dtype=dtype)  # first, since not every device has double precision
+        narrow = make(*args, **kwargs).to(dtype=dtype)  # on the CPU: not every device has double precision
         return narrow.to(device=place).requires_grad_(requires_grad)
 
     return made
 
 
 def seeded_like(make: Make, target: Any) -> Make:
-    """Return the random factory that takes size, dtype, device and strides from another tensor."""
+    """Return a random factory that takes size, dtype, device and strides from another tensor."""
     sized = seeded(make, target)
 
     def made(other: Any, *args: Any, **kwargs: Any) -> Any:
@@ -50,7 +50,7 @@ def seeded_like(make: Make, target: Any) -> Make:
         kept = {name: kwargs.pop(name) for name in ("memory_format", "layout") if name in kwargs}
         drawn = sized(*args, size=tuple(other.shape), **{"device": other.device, "dtype": other.dtype, **kwargs})
         result = torch.empty_like(other, device=drawn.device, dtype=drawn.dtype, requires_grad=False, **kept)
-        result.data.copy_(drawn)  # so that the strides are the other's, and the version is 0
+        result.data.copy_(drawn)  # keeps the strides of the other, and version 0
         return result.requires_grad_(requires_grad)
 
     return made
@@ -76,7 +76,7 @@ class Layer:
         self.target = target
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Of a lazy one there is nothing to initialise yet, and not every device can be moved to.
+        # Lazy modules have no parameters to move yet, and torch can't move those to every device.
         if issubclass(self.cls, torch.nn.modules.lazy.LazyModuleMixin):
             kwargs.setdefault("device", self.target.device)
         made = self.cls(*args, **kwargs)
@@ -90,5 +90,5 @@ class Layer:
 
 
 def moved(cls: Any, target: Any) -> Any:
-    """Return a class of modules for the target's device, and anything else as it is."""
+    """Return a class of modules for the target's device, and any other object unchanged."""
     return Layer(cls, target) if isinstance(cls, type) and issubclass(cls, torch.nn.Module) else cls

@@ -1,4 +1,4 @@
-"""Failures as a report holds them: what was expected and what was observed, also of errors and warnings."""
+"""Failures in the format of reports, with the expected and observed values, errors or warnings as text."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from conformance.worker.values import one_line, plain
 
 MESSAGE = 2000  # how many characters of an error's message are kept
 TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
-CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # what pybind11 adds to the message of an error
+CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # added to messages by pybind11
 
 
 def failure(line: int, path: str, expected: str, observed: str, exception: str = "") -> Dict[str, Any]:
-    """Return a failure; `exception` is the type of what was raised or warned instead, if anything was."""
+    """Return a failure; `exception` is the type of the observed error or warning, if any."""
     return {
         "line": line,
         "path": path,
         "expected": expected[:MESSAGE],
-        "observed": everywhere_alike(observed)[:MESSAGE],
+        "observed": portable_message(observed)[:MESSAGE],
         **({"exception": exception} if exception else {}),
     }
 
 
-def name_of(error: Optional[BaseException]) -> str:
+def exception_name(error: Optional[BaseException]) -> str:
     return "" if error is None else type(error).__name__
 
 
-def everywhere_alike(text: str) -> str:
-    """Return a message without what only this machine would say: where torch lies, and the calls that led there."""
+def portable_message(text: str) -> str:
+    """Return a message without the parts that depend on the machine: torch's directory and C++ call stacks."""
     return CALLS.sub("", text).replace(TORCH, "torch")
 
 
@@ -45,7 +45,7 @@ def failures_of_error(expected: Dict[str, Any], raised: Optional[BaseException])
         observed = None if matches(type(raised), str(raised), expected) else plain(raised)
     if observed is None:
         return []
-    return [failure(expected["line"], "raises", in_words(expected), observed, name_of(raised))]
+    return [failure(expected["line"], "raises", in_words(expected), observed, exception_name(raised))]
 
 
 def failures_of_warnings(expected: Dict[str, Any], given: List[warnings.WarningMessage]) -> List[Dict[str, Any]]:
@@ -61,14 +61,14 @@ def failures_of_warnings(expected: Dict[str, Any], given: List[warnings.WarningM
 
 
 def matches(kind: type, message: str, expected: Dict[str, Any]) -> bool:
-    """Whether an error or warning is of the expected class, or one derived from it, and says all that it must."""
+    """Whether an error or warning has the expected class, or a subclass, and all expected parts of its message."""
     named = any(cls.__name__ == expected["type"] for cls in kind.__mro__)
     text = one_line(message)
     return named and all(says(text, part) for part in expected["match"])
 
 
 def says(text: str, part: Any) -> bool:
-    """Whether a message in one line has what is expected in it: text, or a match of {"regex": pattern}."""
+    """Whether a message in one line contains `part`: text, or a match of {"regex": pattern}."""
     return bool(re.search(part["regex"], text)) if isinstance(part, dict) else one_line(part) in text
 
 

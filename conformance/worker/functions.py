@@ -1,4 +1,4 @@
-"""The functions that the suite itself offers to cases: threads, and a round trip through pickle."""
+"""Functions of the suite that cases can call: threads, and a round trip through pickle."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ MOST_THREADS = 64
 
 
 def pickled(value: Any) -> Any:
-    """Return what comes back from a round trip through pickle."""
+    """Return `value` after a round trip through pickle."""
     return pickle.loads(pickle.dumps(value))
 
 
 def in_threads(*functions: Callable[[], Any]) -> List[Any]:
-    """Call each function in a thread of its own, all at once; return what they return once the last has ended.
+    """Call each function in a thread of its own, all at the same time, and return their results.
 
-    What the first of them raised, in their order, is raised here.
+    If some raise, the error of the first function that raised, in the order of the arguments, is raised here.
     """
     if len(functions) > MOST_THREADS:
         raise ValueError(f"in_threads() takes at most {MOST_THREADS} functions, got {len(functions)}")
@@ -30,7 +30,7 @@ def in_threads(*functions: Callable[[], Any]) -> List[Any]:
         try:
             together.wait()
             results[index] = functions[index]()
-        except BaseException as error:  # the thread of the case raises it
+        except BaseException as error:  # raised again in the calling thread
             raised[index] = error
 
     threads = [threading.Thread(target=call, args=(index,), daemon=True) for index in range(len(functions))]
@@ -40,7 +40,7 @@ def in_threads(*functions: Callable[[], Any]) -> List[Any]:
             thread.start()
             started.append(thread)
     except RuntimeError:
-        together.abort()  # those that have started would wait for the others for ever
+        together.abort()  # else the started threads wait for the others for ever
         raise
     finally:
         for thread in started:

@@ -1,4 +1,4 @@
-"""Finds the tensors and nodes that the names of a case hold, by themselves or in lists, modules and the like."""
+"""Finds the tensors and nodes in the variables of a case, also inside lists, modules and other objects."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import torch
 from conformance.worker.sandbox import MODULE
 from conformance.worker.values import is_node
 
-MOST_ITEMS = 100  # of one list or mapping that are looked at
+MOST_ITEMS = 100  # of one list or mapping
 DEPTH = 6
 SIMPLE = (bool, int, float, complex, str, type(None), type, types.FunctionType, types.MethodType, torch.dtype)
 
 
 def held(names: Dict[str, Any]) -> Iterator[Tuple[str, Any]]:
-    """Yield the tensors and nodes that `names` hold, each with what one would write for it."""
+    """Yield the tensors and nodes in `names`, each with an expression for it."""
     seen: Set[int] = set()
     for name, value in list(names.items()):
         if isinstance(value, torch.Tensor):
@@ -28,7 +28,7 @@ def held(names: Dict[str, Any]) -> Iterator[Tuple[str, Any]]:
 
 
 def within(name: str, value: Any, seen: Set[int], depth: int) -> Iterator[Tuple[str, Any]]:
-    """Yield what a value holds that is no tensor."""
+    """Yield the tensors and nodes in a value that isn't a tensor."""
     if not depth or id(value) in seen:
         return
     seen.add(id(value))
@@ -49,12 +49,12 @@ def within(name: str, value: Any, seen: Set[int], depth: int) -> Iterator[Tuple[
 
 
 def attributes(owner: Any) -> Iterator[Tuple[str, Any]]:
-    """Yield what a module, or another object of the case's own making, has under a public name."""
+    """Yield the public attributes of a module, or of an instance of a class of the case."""
     values = vars(owner)
     for kind in ("_parameters", "_buffers", "_modules"):
         for name, value in list(values.get(kind, {}).items()):
             yield f"[{name}]" if name.isdigit() else f".{name}", value
-    if type(owner).__module__ == MODULE:  # torch's own have nothing else of interest
+    if type(owner).__module__ == MODULE:  # modules of torch have nothing else of interest
         for name, value in list(values.items()):
             if not name.startswith("_") and type(value) not in SIMPLE:
                 yield f".{name}", value

@@ -1,4 +1,4 @@
-"""Gives each case the same world: seeds and modes are set before it, and put back after it."""
+"""Gives each case the same global state: seeds and modes are set before it and restored after it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ import torch
 from conformance.worker.sandbox import MODULE
 
 SEED = 0
-FULL_COLLECTION = 100  # every how many cases all garbage is collected, not only the last case's
+FULL_COLLECTION = 100  # number of cases between collections of all generations
 
 
 def prepare_process() -> None:
-    """Make this process fit for many cases: no collection at a time of its own choosing, every warning every time."""
+    """Prepare this process for many cases: garbage collection on request only, and no warning shown just once."""
     torch.set_warn_always(True)
-    torch.set_num_threads(1)  # cases are small; idle threads would only spin where pytest wants to work
+    torch.set_num_threads(1)  # cases are small, and idle threads would take CPU time from pytest
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # newer releases have other names for these
-        torch.backends.cuda.matmul.allow_tf32 = False  # products of 10 bits would be no float32
+        warnings.simplefilter("ignore")  # newer releases deprecate these names
+        torch.backends.cuda.matmul.allow_tf32 = False  # its 10-bit mantissa is outside float32's tolerance
         torch.backends.cudnn.allow_tf32 = False
-    with contextlib.suppress(Exception):  # a build without a compiler, or what that needs, does without all this
-        if torch.__version__.startswith("2.3."):  # imported for the first time inside a transform, it stays broken
+    with contextlib.suppress(Exception):  # a build may lack the compiler or its requirements
+        if torch.__version__.startswith("2.3."):  # it stays broken if a transform is active when it is imported
             importlib.import_module("torch._dynamo")
         if torch.__version__.startswith(("2.0.", "2.1.", "2.2.")):
             undo_patches()
     gc.collect()
-    gc.freeze()  # torch's own objects live as long as the process; what a case leaves behind is found quickly
+    gc.freeze()  # torch's own objects are never freed; without them collections are fast
     gc.disable()
 
 
@@ -41,7 +41,10 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
     pairs: List[Tuple[Callable[[], Any], Callable[[Any], Any]]] = [
         (torch.is_grad_enabled, torch.set_grad_enabled),
         (torch.get_default_dtype, torch.set_default_dtype),
-        (anomaly_mode, lambda mode: torch.autograd.set_detect_anomaly(*mode)),
+        (
+            lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+            lambda mode: torch.autograd.set_detect_anomaly(*mode),
+        ),
         (torch.is_warn_always_enabled, torch.set_warn_always),
         (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
         (torch.get_num_threads, torch.set_num_threads),
@@ -55,12 +58,8 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
     return pairs
 
 
-def anomaly_mode() -> Tuple[bool, bool]:
-    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
-
-
 def undo_patches() -> None:
-    """Have the compiler patch torch now, as it does once, and give optimizers back the hooks that it takes away."""
+    """Let the compiler apply its patches to torch now, and restore the hooks of optimizers that these remove."""
     classes = [cls for cls in vars(torch.optim).values() if isinstance(cls, type)]
     steps = {cls: vars(cls)["step"] for cls in classes if "step" in vars(cls)}
     importlib.import_module("torch._dynamo.eval_frame").TorchPatcher.patch()
@@ -70,28 +69,28 @@ def undo_patches() -> None:
 
 
 def global_hooks() -> Dict[str, Any]:
-    """Return what is registered for all modules alike: dicts of hooks, and which kind of backward hook these are."""
+    """Return the hooks that are registered for all modules: dicts, and a flag for the kind of backward hooks."""
     return {name: value for name, value in vars(torch.nn.modules.module).items() if name.startswith("_global_")}
 
 
 def leftovers() -> List[Callable[[], Any]]:
-    """Return functions that tell whether a mode is in force that only its own `with` can end."""
+    """Return functions that tell whether a mode is on that only its own `with` statement can turn off."""
     found: List[Callable[[], Any]] = [torch.is_autocast_enabled]
     try:
         torch.is_autocast_enabled("cpu")
         found.append(lambda: torch.is_autocast_enabled("cpu"))
     except TypeError:
-        found.append(torch.is_autocast_cpu_enabled)  # as releases before 2.4 have it
+        found.append(torch.is_autocast_cpu_enabled)  # before 2.4
     hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
     if hooks is not None:
         found.append(lambda: hooks(True))
     invariants = getattr(torch.sparse, "check_sparse_tensor_invariants", None)
     if invariants is not None:
         found.append(invariants.is_enabled)
-    return [is_on for is_on in found if not is_on()]  # what the environment itself has switched on stays on
+    return [is_on for is_on in found if not is_on()]  # modes that are on before any case don't count
 
 
-# Settings of newer releases that can be called like functions, and then stay in force.
+# Settings of newer releases that stay in force when they are called as functions.
 SWITCHES = (
     ("_is_view_replay_enabled", "_set_view_replay_enabled"),
     ("_is_grad_layout_enforcement_enabled", "_set_grad_layout_enforcement_enabled"),
@@ -100,7 +99,7 @@ SWITCHES = (
 
 
 class GlobalState:
-    """The modes as they were when the worker started; `restore` brings them back."""
+    """The modes as they were when the worker started; `restore` restores them."""
 
     def __init__(self) -> None:
         self.cases = 0
@@ -114,31 +113,31 @@ class GlobalState:
         if device == "cpu":
             torch.default_generator.manual_seed(SEED)
         else:
-            torch.manual_seed(SEED)  # every device's; much slower, since it keeps a stack trace for CUDA
+            torch.manual_seed(SEED)  # for every device; slower, since it records a stack trace for CUDA
         generator.manual_seed(SEED)
         if torch.get_default_dtype() is not dtype:
             torch.set_default_dtype(dtype)
 
     def is_clean(self) -> bool:
-        """Whether nothing that can't be put back is left in force, as by a generator that refuses to be closed."""
+        """Whether no mode is left on that can't be restored, for example by a generator that can't be closed."""
         return not any(leftover() for leftover in self.leftovers)
 
     def restore_classes(self, classes: Iterable[type]) -> None:
-        """Take away what a case has written to classes that all cases share, as by a method called on a class."""
+        """Delete attributes that a case has added to shared classes, for example by calling a method on a class."""
         for cls in classes:
             if len(vars(cls)) != len(self.attributes[cls]):
                 for name in vars(cls).keys() - self.attributes[cls]:
                     delattr(cls, name)
 
     def restore(self) -> None:
-        # Before the modes, since a generator that a case left open restores its own when it goes. What the
-        # case made is in the youngest generation; the others hold leavings of many cases, and can wait.
+        # Collect before restoring modes: a generator that a case left open restores its own when it is collected.
+        # The case's objects are in the youngest generation; the older ones are collected now and then.
         self.cases += 1
-        place = sys.modules.pop(MODULE, None)  # where a compiled function stood
-        if place is not None:  # the compiler has names of its own there, which it takes away itself
+        place = sys.modules.pop(MODULE, None)  # the module of compiled functions
+        if place is not None:  # names with __ are the compiler's, which deletes them itself
             for name in [name for name in vars(place) if not name.startswith("__")]:
                 delattr(place, name)
-        if len(sys.modules) != self.modules:  # what a case had imported lives as long as the process, too
+        if len(sys.modules) != self.modules:  # modules that a case made torch import are never freed either
             self.modules = len(sys.modules)
             gc.collect()
             gc.freeze()

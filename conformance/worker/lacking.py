@@ -1,4 +1,4 @@
-"""Tells what a device or build says that lacks something, as opposed to one that gets it wrong."""
+"""Recognizes errors by which a device or build reports a missing feature, as opposed to a wrong result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
     r"|doesn't support|does not support|dtypes not supported|not supported (?:on|for)|is not implemented for the"
 )
-OF_AUTOGRAD = re.compile("You must implement")  # what a case leaves out of a Function, on any device
+OF_AUTOGRAD = re.compile("You must implement")  # a Function of the case lacks a method
 NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
@@ -19,10 +19,9 @@ NOT_BUILT = re.compile(
 
 
 def why_lacking(error: BaseException, device: str, dtype_name: str) -> Optional[str]:
-    """Return what `error` says that this device or build lacks, or None if it says no such thing.
+    """Return the message of `error` if it reports that this device or build lacks a feature, else None.
 
-    Float32 and float64 on the CPU are what autograd is defined on: nothing excuses them but a build
-    without the library that an operation is made of.
+    On the CPU with float32 or float64, only a build without the library that an operation needs counts as lacking.
     """
     text = one_line(str(error))
     if NOT_BUILT.search(text):

@@ -1,8 +1,8 @@
-"""The worker's conversation: one line of JSON in, one line out, on descriptors that no print can reach.
+"""The worker's protocol: one line of JSON for each request and answer, on file descriptors that no print writes to.
 
-First comes `{"handshake": build}`, or `{"refused": why}` when torch can't be had. Then each request
-`{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}` is answered with
-`{"n": 7, "status": …}` in the order in which they came. The end of the input ends the worker.
+The first line is `{"handshake": build}`, or `{"refused": why}` when torch can't be imported. Then each request
+`{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}` is answered by `{"n": 7, "status": …}`, in
+order. The worker exits at the end of its input, and after an answer with `must_restart`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def take_over_streams() -> "tuple[int, int]":
-    """Return descriptors for requests and answers; 0 becomes empty and 1 becomes stderr for all that follows."""
+    """Return descriptors for requests and answers; from then on stdin is empty and stdout is stderr."""
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -33,31 +33,31 @@ def take_over_streams() -> "tuple[int, int]":
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process when its parent is gone, even in the middle of a case that never ends."""
+    """Have the kernel kill this process when its parent exits, even during a case that never ends."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # without it, the end of the input does it after the case
+        with contextlib.suppress(OSError, AttributeError):  # else the end of the input ends it, after the case
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def limit_files() -> None:
-    """Let no case fill the disk by printing: a file of this process can grow to `LONGEST_FILE` and no further."""
+    """Limit the size of files that this process writes, so that output of a case can't fill the disk."""
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (LONGEST_FILE, hard))
 
 
 def shorten_stderr() -> None:
-    """Empty the file behind stderr when cases have printed it full."""
+    """Truncate the file that stderr is redirected to when the output of cases has grown too large."""
     try:
         if os.fstat(2).st_size > LONGEST_STDERR:
             sys.stderr.flush()
             os.ftruncate(2, 0)
             os.lseek(2, 0, os.SEEK_SET)
     except OSError:
-        pass  # not a file: somebody reads it as it comes
+        pass  # a pipe or terminal
 
 
-def main(modules: List[str], devices: List[str]) -> None:
+def serve(modules: List[str], devices: List[str]) -> None:
     """Serve requests until the input ends."""
     requests, answers = take_over_streams()
     end_with_parent()
@@ -68,12 +68,12 @@ def main(modules: List[str], devices: List[str]) -> None:
         while line:
             line = line[os.write(answers, line) :]
 
-    gc.disable()  # for as long as it takes to import torch, whose modules are here to stay
+    gc.disable()  # importing torch is faster without, and its objects are never freed
     try:
-        from conformance.worker import build  # noqa: PLC0415 - importing torch may fail, print and take its time
+        from conformance.worker import build  # noqa: PLC0415 - importing torch may fail or print
 
         build.import_modules(modules)
-        from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that bring devices
+        from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that register devices
 
         engine = Engine()
         answer({"handshake": build.describe(devices)})
@@ -84,6 +84,6 @@ def main(modules: List[str], devices: List[str]) -> None:
         for line in lines:
             answered = engine.run(json.loads(line))
             answer(answered)
-            if "spent" in answered:
+            if "must_restart" in answered:
                 return
             shorten_stderr()

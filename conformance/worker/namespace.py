@@ -1,7 +1,6 @@
-"""Offers the vocabulary to cases: torch's own objects, save those that must know the target.
+"""Provides the vocabulary to cases: torch's own objects, but factories and modules for the target's device.
 
-Factories and modules are those for the target's device. The target's dtype is torch's default dtype while the case
-runs.
+The target's dtype is torch's default dtype while the case runs.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import Any, Callable, Dict, List
 import torch
 
 from conformance.language import vocabulary
-from conformance.worker.factories import moved, placed, placed_array, seeded, seeded_like, seeded_normal
+from conformance.worker.factories import array_on_device, moved, on_device, seeded, seeded_like, seeded_normal
 from conformance.worker.functions import in_thread, in_threads, pickled
-from conformance.worker.sandbox import MODULE, Namespace, base_checker, read, writable
+from conformance.worker.sandbox import MODULE, Namespace, base_checker, read_attribute, writable
 
-PLACE = types.ModuleType(MODULE)  # where functions stand that are compiled
+PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 
 
 def real_module(path: str) -> Any:
-    """Return what stands behind a namespace, or None if this torch doesn't have it."""
+    """Return the module of a namespace, or None if this torch doesn't have it."""
     outside = path == "torch" or path in vocabulary.PYTHON_MODULES
     try:
         return importlib.import_module(path if outside else f"torch.{path}")
@@ -32,19 +31,13 @@ def real_module(path: str) -> Any:
         return None
 
 
-def random(name: str, target: Any) -> Callable[..., Any]:
-    """Return the random factory of this name."""
+def random_factory(name: str, target: Any) -> Callable[..., Any]:
     plain, like, _ = name.partition("_like")
     return (seeded_like if like else seeded_normal if plain == "normal" else seeded)(getattr(torch, plain), target)
 
 
-def factory(name: str, target: Any) -> Callable[..., Any]:
-    """Return the factory of this name."""
-    return (placed_array if name == "from_numpy" else placed)(getattr(torch, name), target)
-
-
 def kind_of(value: object) -> type:
-    """Return the class of an instance; a class's own class would make others."""
+    """Return the class of an instance, but not of a class: with `type` a case could make classes."""
     if isinstance(value, type):
         raise TypeError("type() of a class is not part of the language")
     return type(value)
@@ -56,9 +49,9 @@ def compiled(function: Any) -> Any:
         raise TypeError("compiled() takes a function that the case has defined")
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
-    # The compiler takes for Python's own whatever it finds in the builtins, and imports the module of a function; so
-    # the function comes to stand in a module that holds all names. It goes when the case ends, but comes back as the
-    # same object: some compilers remember which module had the name, and refuse another one.
+    # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
+    # function is given a module with all names as globals. That is removed from sys.modules after the case, but is
+    # always the same object: some compilers remember the module of a name and refuse another one.
     sys.modules[MODULE] = PLACE
     names = vars(PLACE)
     names.update({**own["__builtins__"], **own, "__builtins__": builtins})
@@ -74,7 +67,7 @@ def compiled(function: Any) -> Any:
 
 
 def without_source(code: Any) -> Any:
-    """Return code that is from no file: a compiler would read the case file, if it finds it, and take it for Python."""
+    """Return code with another file name: a compiler would find the case file and read it as Python."""
     constants = tuple(without_source(each) if isinstance(each, types.CodeType) else each for each in code.co_consts)
     return code.replace(co_filename=f"{code.co_filename} (no source)", co_consts=constants)
 
@@ -100,11 +93,16 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
             continue
         members = {name: getattr(real, name) for name in vocabulary.NAMESPACES[path] if hasattr(real, name)}
         if path == "torch":
-            members.update({name: random(name, target) for name in vocabulary.RANDOM & members.keys()})
+            members.update({name: random_factory(name, target) for name in vocabulary.RANDOM & members.keys()})
             if device != "cpu":
-                members.update({name: factory(name, target) for name in vocabulary.FACTORIES & members.keys()})
+                members.update(
+                    {
+                        name: (array_on_device if name == "from_numpy" else on_device)(members[name], target)
+                        for name in vocabulary.FACTORIES & members.keys()
+                    }
+                )
         elif path == "fft" and device != "cpu":
-            members.update({name: placed(members[name], target) for name in vocabulary.FREQUENCIES})
+            members.update({name: on_device(members[name], target) for name in vocabulary.FREQUENCIES})
         elif path == "nn" and device != "cpu":
             members.update({name: moved(members[name], target) for name in members.keys() - vocabulary.CONTAINERS})
         for inner, space in spaces.items():
@@ -122,10 +120,11 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
             names[name] = spaces[path]
     for name in (*vocabulary.PYTHON, *vocabulary.EXCEPTIONS):
         names[name] = getattr(builtins, name)
-    # torch's C++ imports modules through the builtins of the frame that calls it; a case can't name `__import__`.
+    # torch's C++ code imports modules through the builtins of the calling frame; a case can't name `__import__`.
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
-        __build_class__=builtins.__build_class__, __read__=read, __writable__=writable, __base__=base_checker(bases()),
+        __build_class__=builtins.__build_class__, __read__=read_attribute, __writable__=writable,
+        __base__=base_checker(bases()),
     )  # fmt: skip
     return names

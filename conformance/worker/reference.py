@@ -1,4 +1,4 @@
-"""Evaluates the expressions of expectations on float64 CPU copies, apart from the tensors under test."""
+"""Evaluates the expressions of expectations on float64 CPU copies of the tensors under test."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 
 
 def reference_of(value: Any) -> Any:
-    """Return a detached copy of `value` on the CPU, in float64 or complex128 where it isn't integral.
+    """Return a detached copy of `value` on the CPU, in float64 or complex128 unless it is integral.
 
-    A tensor's copy carries a copy of its gradient; tuples, lists, dicts and modules are copied with what
-    they hold. Anything else is returned as it is.
+    Tensors are copied with their gradients, and tuples, lists, dicts and modules with their contents. Anything else is
+    returned unchanged.
     """
     if isinstance(value, torch.Tensor):
         return wide_with_grad(value)
@@ -26,7 +26,7 @@ def reference_of(value: Any) -> Any:
         return [reference_of(item) for item in value]
     if isinstance(value, tuple):
         items = [reference_of(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple takes each
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple
     return value
 
 
@@ -38,7 +38,7 @@ def wide_with_grad(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def wide_module(module: torch.nn.Module) -> torch.nn.Module:
-    """Return a copy of a module, with its gradients, which copying leaves out."""
+    """Return a copy of a module with its gradients, which deepcopy leaves out."""
     copied = copy.deepcopy(module).to(device="cpu", dtype=torch.float64)
     for original, parameter in zip(module.parameters(), copied.parameters()):  # noqa: B905 - newer than Python 3.8
         parameter.grad = None if original.grad is None else wide(original.grad)
@@ -55,13 +55,13 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
 
 @functools.lru_cache(maxsize=None)
 def names_in(code: types.CodeType) -> FrozenSet[str]:
-    """Return the names that an expression looks up, also in the lambdas and comprehensions inside."""
+    """Return the names that an expression looks up, also in inner lambdas and comprehensions."""
     inner = [names_in(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return frozenset(code.co_names).union(*inner)
 
 
 def in_double_precision(evaluate: Callable[[], Any]) -> Any:
-    """Return what `evaluate` returns where factories make double precision and autograd records nothing."""
+    """Return the result of `evaluate` with float64 as the default dtype and gradients disabled."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -72,7 +72,7 @@ def in_double_precision(evaluate: Callable[[], Any]) -> Any:
 
 
 class References:
-    """Evaluates expressions against what a case's names hold now."""
+    """Evaluates expressions with the current values of a case's variables."""
 
     def __init__(self, offered: Dict[str, Any]) -> None:
         self.offered = offered

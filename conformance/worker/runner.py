@@ -11,25 +11,25 @@ import torch
 
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
-from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, name_of
+from conformance.worker.failures import exception_name, failure, failures_of_error, failures_of_warnings
 from conformance.worker.isolation import GlobalState
 from conformance.worker.lacking import why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.reference import References
-from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text, words_in
+from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text, words_of_step
 from conformance.worker.values import event_of, plain
 
 
 class Runner:
-    """Runs cases on one device; what a case needs from run to run is made once."""
+    """Runs cases on one device, with objects that all cases share."""
 
     def __init__(self, device: str, global_state: GlobalState) -> None:
-        device = "cpu" if device.startswith("cpu:") else device  # there is one, and torch takes cpu:0 for another
+        device = "cpu" if device.startswith("cpu:") else device  # torch treats cpu:0 as another device
         self.device = device
         self.global_state = global_state
         self.generator = torch.Generator()
         self.offered = offer(device, self.generator)
-        # What an expectation works out, it works out on the CPU, whatever the target.
+        # Expected values are computed on the CPU for every target.
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
         self.synchronize = synchronizer(device)
         self.classes = shared_classes(self.offered)
@@ -38,7 +38,7 @@ class Runner:
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
         """Run `program` (`file`, `dtype`, `steps`) and return its outcome: `status` and what goes with it.
 
-        `go` goes through the steps in another way than that of a case that is judged.
+        `go` replaces the usual run through the steps.
         """
         begin = time.perf_counter()
         run = CaseRun(self, program)
@@ -56,28 +56,28 @@ class Runner:
         return outcome
 
     def classes_named(self, steps: List[Dict[str, Any]]) -> Iterable[type]:
-        """Return the shared classes that a case can have got hold of: by name, or all of them by `type()`."""
+        """Return the shared classes that a case can reach: by name, or all of them if it calls `type()`."""
         words: Set[str] = set()
         for step in steps:
             if "do" in step:
-                words |= words_in(step["do"])
+                words |= words_of_step(step["do"])
         if "type" in words:
             return self.classes.values()
         return [self.classes[name] for name in self.classes.keys() & words]
 
 
 def synchronizer(device: str) -> Callable[[], Any]:
-    """Return a function that comes back once autograd's threads have let go of all that was done before.
+    """Return a function that waits until autograd's threads have released the objects of earlier tasks.
 
-    On a device a thread of the engine's own goes backward, and still holds the graph when the result is already
-    there. It takes up the next task when it has let go of the last. A device that can't do even that is for the cases
-    to find out.
+    On a device, backward runs in a thread of the engine, which may hold the graph for a while after the result is
+    ready. It releases one task before it begins the next, so a small task is run. If the device can't run that, there
+    is no synchronization, and the cases will show the failure.
     """
     if device == "cpu":
         return lambda: None
     try:
         leaf = torch.ones((), device=device, requires_grad=True)
-        root, weight = leaf * 1, torch.ones((), device=device)  # made once: while a case runs nothing is recorded
+        root, weight = leaf * 1, torch.ones((), device=device)  # made now, since a case may disable gradients
     except Exception:
         return lambda: None
 
@@ -89,7 +89,7 @@ def synchronizer(device: str) -> Callable[[], Any]:
 
 
 def shared_classes(offered: Dict[str, Any]) -> Dict[str, type]:
-    """Return the classes of torch that cases are offered, by name."""
+    """Return the classes of torch in the vocabulary, by name."""
     spaces = [value for value in offered.values() if isinstance(value, Namespace)]
     found = [value for space in spaces for value in vars(space).values() if isinstance(value, type)]
     return {cls.__name__: cls for cls in found if cls.__module__.startswith("torch.") or cls is torch.Tensor}
@@ -117,7 +117,7 @@ class CaseRun:
         self.log.append(event_of(event))
 
     def guarded(self, go: Callable[[CaseRun], Dict[str, Any]]) -> Dict[str, Any]:
-        """Return what `go` returns, or what its step comes to where what it raises is no step's doing."""
+        """Return the result of `go`, or that of the current step if an error was raised outside statements."""
         try:
             return go(self)
         except (Exception, GeneratorExit) as error:
@@ -132,7 +132,7 @@ class CaseRun:
         return {"status": "pass"}
 
     def live(self, expression: Dict[str, str]) -> Any:
-        """Return what an expression means for the objects of the case themselves."""
+        """Return the value of an expression on the objects of the case."""
         return self.evaluate(expression["expr"])
 
     def evaluate(self, text: str) -> Any:
@@ -153,7 +153,7 @@ class CaseRun:
         raised: Optional[BaseException] = None
         try:
             exec(compile_step(step["do"], self.file, self.line), self.names)
-        except (Exception, GeneratorExit) as error:  # what cases may name; all else ends the worker
+        except (Exception, GeneratorExit) as error:  # the exceptions of the vocabulary; others end the worker
             raised = error
             defect = self.own_defect(error)
             if defect is not None:
@@ -168,7 +168,7 @@ class CaseRun:
             failures += failures_of_warnings(step["warns"], given)
         lacking = self.lacking(raised) if failures and raised is not None else None
         if raised is not None:
-            raised.__traceback__ = None  # it holds the frames, and they the tensors
+            raised.__traceback__ = None  # its frames keep tensors alive
         return lacking or (failed(failures) if failures else None)
 
     def expectations(self, step: Dict[str, Any]) -> Optional[Dict[str, Any]]:
@@ -182,7 +182,7 @@ class CaseRun:
                 ending = self.own_defect(error) or self.lacking(error)
                 if ending is not None:
                     return ending
-                failures.append(failure(entry["line"], entry["subject"], "a value", plain(error), name_of(error)))
+                failures.append(failure(self.line, entry["subject"], "a value", plain(error), exception_name(error)))
                 continue
             tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
             for name, expected, line in entry["checks"]:
@@ -198,7 +198,7 @@ class CaseRun:
                     if ending is not None:
                         return ending
                     difference = ("no error", plain(error))
-                    exception = name_of(error)
+                    exception = exception_name(error)
                     error.__traceback__ = None
                 if difference is not None:
                     failures.append(failure(line, path, *difference, exception))
@@ -208,7 +208,7 @@ class CaseRun:
         return failed(failures)
 
     def unexpected(self, error: BaseException) -> Dict[str, Any]:
-        """Return the problem of a step that raised although nothing in it expects that."""
+        """Return the result of a step that raised an error that it doesn't expect."""
         lacking = self.lacking(error)
         lines: List[Tuple[int, str]] = []
         trace = error.__traceback__
@@ -223,17 +223,17 @@ class CaseRun:
             self.line = lines[0][0]
         return {
             "status": "error",
-            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}", name_of(error))],
+            "failures": [failure(self.line, "", "no error", f"{type(error).__name__}: {error}", exception_name(error))],
             "traceback": lines,
         }
 
     def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
-        """Return the problem `unsupported` if `error` says that this device or build lacks something."""
+        """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
         reason = why_lacking(error, self.device, self.dtype_name)
         return None if reason is None else {"status": "unsupported", "reason": reason}
 
     def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:
-        """Return the problem of a suite that raised `error` by itself."""
+        """Return the result `internal-error` if the suite itself raised `error`."""
         return internal_error(error) if is_of_the_suite(error, self.file) else None
 
 

@@ -1,8 +1,8 @@
-"""Turns the text of steps and expressions into code that can touch only what belongs to the case.
+"""Compiles the text of steps and expressions into code that can access only objects of the case.
 
-The parent has checked every name and attribute already. Two things can't be seen in the text: whether
-an attribute that the case defines for its own objects is read from somebody else's object, and
-whether an assignment changes an object that all cases share. Both are asked when they happen.
+The parent has already checked every name and attribute. Two things can't be checked statically: whether an attribute
+that the case defines is read from an object that isn't its own, and whether an assignment changes an object that all
+cases share. The compiled code checks both at run time.
 """
 
 from __future__ import annotations
@@ -18,57 +18,53 @@ from typing import Any, Callable, FrozenSet, Iterable, Sequence
 from conformance.language import vocabulary
 
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
-MODULE = "__case__"  # the __name__ under which steps run, and so the __module__ of what they define
-EXPRESSION = "<case>"  # the file of the expressions of expectations
+MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
+EXPRESSION = "<case>"  # the file name of expressions
 
 
 @functools.lru_cache(maxsize=None)
 def compile_text(text: str, mode: str) -> types.CodeType:
     """Return the code of a step (`exec`) or an expression (`eval`)."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Python thinks of the style of a step is no part of what it does
+        warnings.simplefilter("ignore")  # such as SyntaxWarning
         tree = Guard().visit(ast.parse(text if mode == "exec" else text.strip(), mode=mode))
         return compile(ast.fix_missing_locations(tree), EXPRESSION, mode, dont_inherit=True)
 
 
 @functools.lru_cache(maxsize=None)
-def words_in(text: str) -> FrozenSet[str]:
-    """Return the words of a step, among which are all names that it uses."""
+def words_of_step(text: str) -> FrozenSet[str]:
+    """Return the words of a step, which include all names that it uses."""
     return frozenset(re.findall(r"\w+", text))
 
 
 def compile_step(text: str, file: str, line: int) -> types.CodeType:
-    """Return the code of a step that stands in `file` from `line` on, so that tracebacks lead there."""
+    """Return the code of a step that begins in `line` of `file`, with these places in tracebacks."""
     return relocate(compile_text(text, "exec"), file, line - 1)
 
 
 def relocate(code: types.CodeType, file: str, offset: int) -> types.CodeType:
-    constants = code.co_consts
-    if any(type(constant) is types.CodeType for constant in constants):
-        constants = tuple(
-            relocate(constant, file, offset) if type(constant) is types.CodeType else constant for constant in constants
-        )
+    constants = tuple(relocate(each, file, offset) if type(each) is types.CodeType else each for each in code.co_consts)
     return code.replace(co_filename=file, co_firstlineno=code.co_firstlineno + offset, co_consts=constants)
 
 
 class Guard(ast.NodeTransformer):
-    """Sends each write to an attribute, and each read of an attribute outside the vocabulary, past a question."""
+    """Adds a run-time check to each base class, attribute write, and read of an attribute outside the vocabulary."""
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         self.generic_visit(node)
-        node.bases = [call("__base__", base) for base in node.bases]
+        node.bases = [call_node("__base__", base) for base in node.bases]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
-            node.value = call("__writable__", node.value)
+            node.value = call_node("__writable__", node.value)
         elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
-            return ast.copy_location(call("__read__", node.value, ast.Constant(value=node.attr)), node)
+            return ast.copy_location(call_node("__read__", node.value, ast.Constant(value=node.attr)), node)
         return node
 
 
-def call(name: str, *arguments: ast.expr) -> ast.Call:
+def call_node(name: str, *arguments: ast.expr) -> ast.Call:
     return ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=list(arguments), keywords=[])
 
 
@@ -82,7 +78,7 @@ def writable(owner: Any) -> Any:
 
 
 def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
-    """Return a function that lets through what a case may derive a class from: `names` and its own classes."""
+    """Return a function that returns its argument if it may be a base class: one of `names` or of the case."""
     allowed = set(names)
 
     def base(cls: Any) -> Any:
@@ -93,26 +89,26 @@ def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
     return base
 
 
-def read(owner: Any, name: str) -> Any:
-    """Return the attribute `name` of `owner` if the case put it there, or if `owner` is a namespace."""
+def read_attribute(owner: Any, name: str) -> Any:
+    """Return the attribute `name` of `owner` if the case has set it, or if `owner` is a namespace."""
     if type(owner) is Namespace or is_own(owner, name):
         return getattr(owner, name)
     raise AttributeError(f"{type(owner).__name__!r} has no attribute {name!r} that this case has given it")
 
 
 def is_own(owner: Any, name: str) -> bool:
-    """Whether the case itself has made what `owner.name` finds."""
-    for cls in classes_asked(owner):
+    """Whether the case has defined the attribute that `owner.name` finds."""
+    for cls in classes_searched(owner):
         if name in vars(cls):
-            return cls.__module__ == MODULE  # the first class that has the name answers
+            return cls.__module__ == MODULE  # the first class with the name decides
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE and name in vars(owner)
     held = getattr(owner, "__dict__", {})
     return name in held or any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))
 
 
-def classes_asked(owner: Any) -> Sequence[type]:
-    """Return the classes that Python asks for an attribute of `owner`, in order."""
+def classes_searched(owner: Any) -> Sequence[type]:
+    """Return the classes in which Python looks up an attribute of `owner`, in order."""
     if type(owner).__name__ == "super":
         order = owner.__self_class__.__mro__
         return order[order.index(owner.__thisclass__) + 1 :]  # type: ignore[no-any-return]
@@ -120,7 +116,7 @@ def classes_asked(owner: Any) -> Sequence[type]:
 
 
 class Namespace:
-    """A torch module as cases see it: the vocabulary's names, and nothing else."""
+    """A torch module with only the names of the vocabulary."""
 
     def __init__(self, path: str, members: dict[str, Any]) -> None:
         self.__dict__.update(members)

@@ -1,6 +1,6 @@
-"""What the stand-alone script of a case has in place of a worker: its arguments, its verdict, and calls that are read.
+"""The parts of a stand-alone script that replace a worker: its arguments, its verdict and readable calls.
 
-Nothing imports this: scripts carry it along as text, with those definitions of the other modules that they need.
+Nothing imports this module: scripts include its text, with the definitions of other modules that they need.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ torch.manual_seed(0)
 torch.set_warn_always(True)
 if DEVICE.startswith("cuda"):
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-warnings.simplefilter("ignore")  # a step that is to warn has a filter of its own
+warnings.simplefilter("ignore")  # must() has a filter of its own
 if torch.__version__.startswith("2.3."):
-    import torch._dynamo  # imported for the first time inside a transform, it stays broken
+    import torch._dynamo  # it stays broken if a transform is active when it is imported
 
 
 def stop(verdict: str, failures: Iterable[Dict[str, Any]] = ()) -> NoReturn:
-    """End the script; its last line is the verdict, with the last thing that isn't as expected."""
+    """End the script; its last line is the verdict with the last failure."""
     told = "{line}, {path}: expected {expected}, observed {observed}"
     lines = [f"{verdict}: line " + told.format(**found) for found in failures]
     for line in lines or [verdict]:
@@ -42,7 +42,7 @@ def stop(verdict: str, failures: Iterable[Dict[str, Any]] = ()) -> NoReturn:
 
 
 def stop_if_lacking(error: BaseException) -> None:
-    """End the script if this build, or a device or dtype beyond the basics, says that it lacks what the case needs."""
+    """End the script if the error reports that this build, device or dtype lacks a feature."""
     reason = why_lacking(error, DEVICE, DTYPE)
     if reason is not None:
         stop(f"unsupported: {reason}")
@@ -66,12 +66,12 @@ def torch_is(condition: str) -> bool:
     )
 
     def read(version: str) -> Any:
-        release: Any = re.match(r"\d+\.\d+(\.\d+)?", version)  # of a build whose version is no version
+        release: Any = re.match(r"\d+\.\d+(\.\d+)?", version)  # for versions that are invalid under PEP 440
         found: Any = re.match(pattern, version.lower()) or re.match(pattern, release[0])
         return found.groups()
 
     def place(version: Any) -> Any:
-        """Return where a version stands among the others: its release, phase, post release, development and build."""
+        """Return the sort key of a version: release, phase, post release, development release and build."""
         epoch, numbers, phase, number, post, dev, day, local = version
         phases = {"a": 0, "b": 1, "c": 2, "r": 2, "p": 2}
         return (
@@ -100,7 +100,7 @@ def by_torch(values: Dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def must(raises: Tuple[Any, ...] = (), warns: Tuple[Any, ...] = ()) -> Iterator[None]:
-    """Run a block that must raise or warn: (line, class, parts of its message); (line, None) that it must not."""
+    """Run a block that must raise or warn: (line, class, parts of the message), or must not: (line, None)."""
     raised = None
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
@@ -122,14 +122,14 @@ def expected_of(line: int, kind: Any, *parts: str) -> Dict[str, Any]:
     return {"line": line, "type": kind, "match": parts}
 
 
-# What checks ask of a case: its target, and what its expressions mean, now or worked out with another precision.
+# What checks need of a case: its target, and the values of expressions on its own objects and on float64 copies.
 CASE = types.SimpleNamespace(device=DEVICE, dtype_name=DTYPE, dtype=getattr(torch, DTYPE))
 CASE.live = lambda expression: expression["function"]()
 CASE.reference = lambda expected: expected
 
 
 def check(line: int, path: str, it: Any, tolerance: Any = (), **wanted: Any) -> List[Dict[str, Any]]:
-    """Return what isn't as wanted of an object, which stands at a line and a path of the case's file."""
+    """Return the failures of the checks of an object; line and path are those in the case file."""
     failures = []
     try:
         subject = it if path.isidentifier() else it()
@@ -149,7 +149,7 @@ def check(line: int, path: str, it: Any, tolerance: Any = (), **wanted: Any) -> 
 
 
 def as_data(wanted: Any) -> Any:
-    """Return what is wanted as checks take it: expressions and checks of a gradient are mappings."""
+    """Return an expected value in the format of checks: expressions and checks of a gradient are mappings."""
     if isinstance(wanted, list):
         return [as_data(item) for item in wanted]
     if isinstance(wanted, dict):
@@ -164,7 +164,7 @@ def expect(*checked: List[Dict[str, Any]]) -> None:
         stop("fail", [found for failures in checked for found in failures])
 
 
-# What factories ask of the target; while something is worked out, it is the CPU.
+# The target of factories; while an expected value is computed, it is the CPU.
 TARGET = types.SimpleNamespace(device=DEVICE, generator=torch.Generator().manual_seed(0))
 
 
@@ -176,7 +176,7 @@ def evaluated(expected: Any) -> Any:
 
 
 def reference(function: Any) -> Any:
-    """Evaluate what is expected on copies of the case's tensors: on the CPU, in double precision, without a graph."""
+    """Evaluate an expression on copies of the case's tensors: on the CPU, in double precision, without a graph."""
     names = dict(function.__globals__)
     names.update({name: reference_of(names[name]) for name in names_in(function.__code__) if name in names})
     names["dtype"] = torch.float64
@@ -194,7 +194,7 @@ EVENTS: List[Any] = []
 
 
 def log(*event: Any) -> None:
-    """Note what happens, with the values that tensors have at that moment."""
+    """Record an event with the current values of tensors."""
     EVENTS.append(event_of(event))
 
 
@@ -204,5 +204,5 @@ def compiled(function: Any) -> Any:
 
 
 def with_names(module: types.ModuleType, **names: Any) -> types.SimpleNamespace:
-    """Return a module of torch in which some names mean something of ours."""
+    """Return a namespace like a module of torch, with some names replaced."""
     return types.SimpleNamespace(**{**vars(module), **names})

@@ -1,9 +1,8 @@
-"""Sketches the graph that a case builds: runs its steps once more and looks at tensors and nodes as they come.
+"""Records the graph that a case builds: runs its steps again and inspects tensors and nodes.
 
-A look is taken after each step, and before each backward, which frees what it goes through and often begins at
-a tensor that nothing holds. A sketch may do what a run that is judged must not: all that was seen stays alive to
-the end, so that two objects never have the same address, and saved tensors are unpacked. Of expectations, the
-calls are made, as they may change something, and nothing is checked.
+It does so after each step, and before each backward, which frees the graph and often begins at a temporary tensor.
+Unlike a judged run, this one keeps all inspected objects alive to the end, so that no two have the same address, and
+unpacks saved tensors. Calls in expectations are made, since they may have effects, but nothing is checked.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ Json = Dict[str, Any]
 
 
 class Hidden(Exception):
-    """A saved tensor lies behind a hook of the case, which is the case's to call."""
+    """A saved tensor can be unpacked only by a hook of the case, which the tracer must not call."""
 
 
 class Watched:
-    """The engine of autograd, with a look at what each backward begins at."""
+    """The engine of autograd, with a call of `look` on the roots of each backward."""
 
     def __init__(self, engine: Any, look: Callable[[Any], None]) -> None:
         self.engine = engine
@@ -44,21 +43,21 @@ class Watched:
 
 
 def sketch(run: CaseRun) -> Dict[str, Any]:
-    """Go through the steps of `run` up to the first that fails, and return the answer with its graph."""
+    """Run the steps of `run` up to the first that fails, and return the answer with the graph."""
     picture = Picture(run)
     variable, hooks = torch.autograd.Variable, torch._C._autograd
     engine, push = variable._execution_engine, hooks._push_saved_tensors_default_hooks
     variable._execution_engine = Watched(engine, picture.look)
     hooks._push_saved_tensors_default_hooks = lambda pack, unpack: push(pack, picture.hiding(unpack))
     try:
-        go_through(run, picture.look)
+        run_steps(run, picture.look)
     finally:
         variable._execution_engine, hooks._push_saved_tensors_default_hooks = engine, push
-        picture.kept.clear()  # nodes hold hooks that hold the picture, a circle that Python can't see
+        picture.kept.clear()  # breaks a reference cycle through hooks of nodes, which Python can't detect
     return {"status": "pass", "graph": picture.graph()}
 
 
-def go_through(run: CaseRun, look: Callable[[], None]) -> None:
+def run_steps(run: CaseRun, look: Callable[[], None]) -> None:
     for step in run.steps:
         run.line = step["line"]
         if "do" in step:
@@ -76,7 +75,7 @@ def go_through(run: CaseRun, look: Callable[[], None]) -> None:
 
 
 class Picture:
-    """What has been seen of a graph; it only grows."""
+    """The tensors and nodes of a graph that have been found so far."""
 
     def __init__(self, run: CaseRun) -> None:
         self.run = run
@@ -85,15 +84,15 @@ class Picture:
         self.cut = False
         self.looking = False
         self.kept: List[Any] = []
-        self.places: Dict[Tuple[int, int], int] = {}  # of tensors, by themselves and their grad_fn
+        self.places: Dict[Tuple[int, int], int] = {}  # of tensors, by their id and that of their grad_fn
         self.outputs: Dict[Tuple[int, int], int] = {}  # of tensors, by their grad_fn and number
         self.contents: Dict[Tuple[int, Any, int], int] = {}  # of tensors, by storage, shape and version
         self.storages: Dict[int, int] = {}  # the first tensor on each
         self.numbers: Dict[int, int] = {}  # of nodes
-        self.pending: Deque[Any] = collections.deque()  # nodes whose edges have not been followed
+        self.pending: Deque[Any] = collections.deque()  # nodes with edges that have not been followed yet
 
     def graph(self) -> Optional[Dict[str, Any]]:
-        """Return the graph as a report holds it, or None when the case had nothing to do with one."""
+        """Return the graph in the format of reports, or None when the case builds none."""
         if not self.nodes and not any(entry["requires_grad"] for entry in self.tensors):
             return None
         target = f"{self.run.device}-{self.run.dtype_name}"
@@ -101,7 +100,7 @@ class Picture:
         return {"target": target, "tensors": self.tensors, "nodes": self.nodes, **cut}
 
     def hiding(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Return `unpack`, for the case only."""
+        """Return an unpack hook that raises Hidden while the tracer inspects tensors."""
 
         def unless_looking(packed: Any) -> Any:
             if self.looking:
@@ -111,7 +110,7 @@ class Picture:
         return unless_looking
 
     def look(self, roots: Any = ()) -> None:
-        """Take in what the case's names hold and what hangs on it, and on `roots`; leave no trace in the case."""
+        """Record the tensors and nodes reachable from the case's variables and `roots`, without effects on the case."""
         if self.looking:
             return
         warned, logged = len(self.run.warned), len(self.run.log)
@@ -119,22 +118,22 @@ class Picture:
         try:
             with torch._C.DisableTorchFunction():
                 for name, value in held(self.run.names):
-                    self.take_in(name, value)
+                    self.record(name, value)
                 for root in roots if isinstance(roots, (list, tuple)) else (roots,):
-                    self.take_in("", root)
+                    self.record("", root)
                 self.follow()
         except Exception:
-            self.pending.clear()  # a picture that lacks something is better than none
+            self.pending.clear()  # an incomplete graph is better than none
         finally:
             self.looking = False
             del self.run.warned[warned:], self.run.log[logged:]
 
-    def take_in(self, name: str, value: Any) -> None:
+    def record(self, name: str, value: Any) -> None:
         try:
             if not isinstance(value, torch.Tensor):
-                self.edge(value if is_node(value) else value.node)  # or a GradientEdge, which has one
+                self.edge(value if is_node(value) else value.node)  # a node or a GradientEdge
             elif not name and value.grad_fn is not None:
-                self.number(value.grad_fn)  # a result that nothing holds
+                self.number(value.grad_fn)  # of a temporary tensor, record the node only
             elif name or value.requires_grad:
                 index = self.place(name, value)
                 if name and index is not None and self.tensors[index]["has_grad"]:
@@ -142,10 +141,10 @@ class Picture:
                     if grad is not None and grad.grad_fn is not None:
                         self.place(f"{name}.grad", grad)
         except Exception:
-            return  # there is no saying what can be wrong with it
+            return  # an unusual object may raise anything
 
     def place(self, name: str, tensor: torch.Tensor) -> Optional[int]:
-        """Return the index of a tensor as its grad_fn now is; None when there are too many."""
+        """Return the index of a tensor with its current grad_fn; None when there are too many."""
         node = tensor.grad_fn
         index = self.places.get((id(tensor), id(node)))
         if index is None:
@@ -159,18 +158,18 @@ class Picture:
         entry["name"] = entry["name"] or name
         entry["requires_grad"] = bool(tensor.requires_grad)
         entry["retains_grad"] = retains = bool(fact(tensor, "retains_grad", False))
-        if not entry["has_grad"] and (node is None or retains):  # torch warns who asks others for their grad
+        if not entry["has_grad"] and (node is None or retains):  # reading the grad of other tensors warns
             entry["has_grad"] = fact(tensor, "grad", None) is not None
         return index
 
     def described(self, index: int, tensor: torch.Tensor, node: Any) -> Json:
-        """Return the entry of a tensor that is new."""
-        shape = shape_of(tensor)
+        """Return the entry of a new tensor."""
+        shape = sizes_of(tensor)
         output_nr = fact(tensor, "output_nr", 0)
         shares = None
         storage, pointer = storage_of(tensor)
         if pointer:
-            self.kept.append(storage)  # the tensor can be given another one
+            self.kept.append(storage)  # the tensor may get another one
             first = self.storages.setdefault(pointer, index)
             shares = None if first == index else first
             self.contents.setdefault((pointer, tuple(shape), fact(tensor, "_version", -1)), index)
@@ -184,7 +183,7 @@ class Picture:
         }  # fmt: skip
 
     def number(self, node: Any) -> Optional[int]:
-        """Return the index of a node; None for no node, and when there are too many."""
+        """Return the index of a node; None without a node, or when there are too many."""
         if node is None:
             return None
         index = self.numbers.get(id(node))
@@ -199,7 +198,7 @@ class Picture:
         return index
 
     def follow(self) -> None:
-        """Follow the edges of the nodes that are new, and of those that this leads to."""
+        """Record the edges and saved tensors of new nodes, and of the nodes that these lead to."""
         while self.pending:
             node = self.pending.popleft()
             entry = self.nodes[self.numbers[id(node)]]
@@ -210,7 +209,7 @@ class Picture:
             ]
 
     def edge(self, node: Any) -> Optional[Dict[str, Optional[int]]]:
-        """Return where a gradient goes that goes to `node`."""
+        """Return the edge to `node`, or to the leaf tensor that it accumulates into."""
         leaf = fact(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
         if leaf is None:
             index = self.number(node)
@@ -222,29 +221,29 @@ class Picture:
         return {"node": None, "tensor": place}
 
     def found(self, tensor: torch.Tensor) -> Optional[int]:
-        """Return the index of a saved tensor; a result comes out of its node as another object each time."""
+        """Return the index of a saved tensor; each unpacking of a result returns another object."""
         with contextlib.suppress(Exception):
             node = tensor.grad_fn
             index = self.places.get((id(tensor), id(node)))
             if index is None and node is not None:
                 index = self.outputs.get((id(node), tensor.output_nr))
             if index is None:
-                content = (storage_of(tensor)[1], tuple(shape_of(tensor)), tensor._version)
+                content = (storage_of(tensor)[1], tuple(sizes_of(tensor)), tensor._version)
                 index = self.contents.get(content)
             return index
         return None
 
 
 def fact(owner: Any, name: str, default: Any) -> Any:
-    """Return an attribute, or `default` where asking for it is an error, as for many of unusual tensors."""
+    """Return an attribute, or `default` if reading it raises, as it does for some kinds of tensors."""
     try:
         return getattr(owner, name)
     except Exception:
         return default
 
 
-def shape_of(tensor: torch.Tensor) -> List[int]:
-    """Return the shape of a tensor, with -1 for what is no number."""
+def sizes_of(tensor: torch.Tensor) -> List[int]:
+    """Return the shape of a tensor, or -1 for each dimension if it can't be read."""
     try:
         return [int(size) for size in tensor.shape]
     except Exception:
@@ -252,7 +251,7 @@ def shape_of(tensor: torch.Tensor) -> List[int]:
 
 
 def storage_of(tensor: torch.Tensor) -> Tuple[Any, int]:
-    """Return the storage of a tensor and its address, which is 0 where there is none."""
+    """Return the storage of a tensor and its address, or None and 0 if it has none."""
     try:
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
         return storage, int(storage.data_ptr())
@@ -261,7 +260,7 @@ def storage_of(tensor: torch.Tensor) -> Tuple[Any, int]:
 
 
 def saved_by(node: Any) -> Iterator[Tuple[str, Optional[torch.Tensor]]]:
-    """Yield the tensors that a node has saved, with its names for them; None for one that it doesn't give out."""
+    """Yield the names and tensors that a node has saved; None for a tensor that can't be unpacked."""
     own = isinstance(node, torch._C._FunctionBase)
     raw = "_raw_saved_"
     names = ["tensors"] if own else [name[len(raw) :] for name in vars(type(node)) if name.startswith(raw)]
@@ -269,7 +268,7 @@ def saved_by(node: Any) -> Iterator[Tuple[str, Optional[torch.Tensor]]]:
         try:
             value = node.saved_tensors if own else getattr(node, f"_saved_{name}")
         except Exception:
-            value = fact(node, raw + name, ())  # to count them at least
+            value = fact(node, raw + name, ())  # only counted
             value = [Hidden] * len(value) if isinstance(value, tuple) else Hidden
         several = value if isinstance(value, (list, tuple)) else [value]
         for index, item in enumerate(several):

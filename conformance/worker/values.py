@@ -1,6 +1,6 @@
-"""Plain values: what a tensor or another object holds, as JSON can say it, and whether two of them agree.
+"""Plain values: the contents of tensors and other objects as JSON values, and their comparison with a tolerance.
 
-Comparing is done in plain Python, so that a torch whose arithmetic is broken can't hide it.
+Values are compared in plain Python, so that broken arithmetic of torch is noticed.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-# Relative and absolute tolerance by dtype: those of torch.testing.assert_close. Only the half-width types
-# get more, about ten roundings as float32 has there: a gradient is the result of many operations.
+# Relative and absolute tolerance by dtype: those of torch.testing.assert_close, but about ten rounding errors for the
+# 16-bit types, as for float32: a gradient is the result of many operations.
 TOLERANCES: Dict[torch.dtype, Tuple[float, float]] = {
     torch.float16: (1e-2, 1e-3), torch.bfloat16: (8e-2, 1e-2), torch.float32: (1.3e-6, 1e-5),
     torch.float64: (1e-7, 1e-7), torch.complex32: (1e-2, 1e-3), torch.complex64: (1.3e-6, 1e-5),
     torch.complex128: (1e-7, 1e-7),
 }  # fmt: skip
 EXACT = (0.0, 0.0)
-SHOWN = 16  # how many elements of a list a message shows
+MOST_DISPLAYED = 16  # elements of a list in a message
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return `value` as numbers, text, lists and dicts; what is none of these becomes text."""
+    """Return `value` as numbers, text, lists and dicts; other objects become text."""
     if isinstance(value, torch.Tensor):
         return elements(value)
     if value is None or isinstance(value, (bool, int, float, complex, str)):
@@ -45,7 +45,7 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def event_of(parts: Sequence[Any]) -> Any:
-    """Return an event of the log, with the values that tensors have now: one thing, or a list of several."""
+    """Return an event of the log with the current values of tensors: one value, or a list of several."""
     entries = [plain(part) for part in parts]
     return entries[0] if len(entries) == 1 else entries
 
@@ -54,7 +54,7 @@ def elements(tensor: torch.Tensor) -> Any:
     """Return the elements of a tensor of any layout as nested lists."""
     if tensor.layout is not torch.strided:
         return tensor.detach().to_dense().tolist()
-    # tolist() copies from a device, and autograd would have that copy refused or recorded
+    # tolist() copies from a device, which autograd would record or refuse
     return (tensor if tensor.device.type == "cpu" else tensor.data).tolist()
 
 
@@ -75,7 +75,7 @@ def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
     """Whether two plain values are the same, numbers within `tolerance` (relative, absolute)."""
     kind = type(expected)
     if kind is float and type(observed) is float and observed == expected:
-        return True  # which most are
+        return True  # the most frequent case
     if kind is bool or type(observed) is bool:
         return observed is expected
     if isinstance(expected, (int, float, complex)):
@@ -92,8 +92,8 @@ def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
 
 
 def all_are(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
-    """Whether nested lists hold `expected` everywhere, and hold something at all."""
-    found = list(leaves(observed))
+    """Whether nested lists have elements, and all of them agree with `expected`."""
+    found = leaves(observed)
     return bool(found) and all(agree(leaf, expected, tolerance) for leaf in found)
 
 
@@ -118,22 +118,21 @@ def near(observed: complex, expected: complex, tolerance: Tuple[float, float]) -
     return abs(observed - expected) <= tolerance[1] + tolerance[0] * abs(expected)
 
 
-def shown(value: Any) -> str:
+def display_value(value: Any) -> str:
     """Return a plain value as a message shows it: a number to seven digits, a long list cut."""
     if isinstance(value, bool) or value is None:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, float):
-        return f"{value:.7g}" if value != int_like(value) else f"{value:.1f}"
+        return f"{value:.1f}" if value.is_integer() and abs(value) < 1e7 else f"{value:.7g}"
     if isinstance(value, complex):
         return f"{value.real:.7g}{value.imag:+.7g}j"
+    cut = ["…"] if isinstance(value, (list, dict)) and len(value) > MOST_DISPLAYED else []
     if isinstance(value, list):
-        cut = ["…"] if len(value) > SHOWN else []
-        return "[" + ", ".join([shown(item) for item in value[:SHOWN]] + cut) + "]"
+        return "[" + ", ".join([display_value(item) for item in value[:MOST_DISPLAYED]] + cut) + "]"
     if isinstance(value, dict):
-        cut = ["…"] if len(value) > SHOWN else []
-        return "{" + ", ".join([f"{key}: {shown(item)}" for key, item in list(value.items())[:SHOWN]] + cut) + "}"
+        return (
+            "{"
+            + ", ".join([f"{key}: {display_value(item)}" for key, item in list(value.items())[:MOST_DISPLAYED]] + cut)
+            + "}"
+        )
     return str(value)
-
-
-def int_like(value: float) -> float:
-    return float(int(value)) if math.isfinite(value) and abs(value) < 1e7 else math.nan

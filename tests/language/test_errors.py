@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from loops import each
 
-from conformance.language.errors import CaseFileError, Problem, did_you_mean, shown
+from conformance.language.errors import CaseFileError, Problem, did_you_mean, quoted_value
 
 
 def problem(line: int, column: int = 1, **more: str) -> Problem:
@@ -36,4 +36,4 @@ def test_the_nearest_word_is_proposed_and_a_far_one_is_not() -> None:
     ],
 )  # fmt: skip
 def test_a_value_is_quoted_in_the_words_of_a_case_file(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert quoted_value(value) == text

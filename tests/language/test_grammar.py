@@ -6,24 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loops import each
 
-from conformance.language import grammar as language
 from conformance.language import vocabulary
-from conformance.language.grammar import Names, parse
+from conformance.language.grammar import Names, check_code
+from conformance.language.parsing import Parsed, parse_code
 
 
 def findings(text: str, names: Names | None = None, mode: str = "exec") -> list[str]:
     """Return what is wrong with `text`, read as a step of a case in which the tensors `a` and `b` are set."""
     names = names if names is not None else Names(bound={"a", "b"}, anywhere={"a", "b"})
-    parsed = parse(text, mode)
+    parsed = parse_code(text, mode)
     names.anywhere |= parsed.bound
     names.attributes |= parsed.attributes
-    language.check(parsed, names)
+    check_code(parsed, names)
     return [finding.message for finding in parsed.findings]
 
 
-def checked(text: str, mode: str) -> language.Parsed:
-    parsed = parse(text, mode)
-    language.check(parsed, Names(bound={"a"}, anywhere={"a", "b"}))
+def checked(text: str, mode: str) -> Parsed:
+    parsed = parse_code(text, mode)
+    check_code(parsed, Names(bound={"a"}, anywhere={"a", "b"}))
     return parsed
 
 
@@ -267,28 +267,28 @@ def test_a_registered_name_opens_no_private_attribute() -> None:
 
 
 def test_parse_tells_what_a_step_sets_and_defines() -> None:
-    parsed = parse("c, d = a, b\nc.extra = 1\ndef f(x):\n    y = x\nclass K(Module):\n    z = 1\ndel d")
+    parsed = parse_code("c, d = a, b\nc.extra = 1\ndef f(x):\n    y = x\nclass K(Module):\n    z = 1\ndel d")
     assert parsed.bound == {"c", "f", "K"}
     assert parsed.attributes == {"extra", "z"}
 
 
 def test_a_step_notes_the_names_that_not_every_torch_has() -> None:
     newer = next(name for name, since in vocabulary.NAMESPACES["func"].items() if since != vocabulary.OLDEST)
-    parsed = parse(f"c = torch.func.{newer}\nd = torch.ones(1)")
-    language.check(parsed, Names())
+    parsed = parse_code(f"c = torch.func.{newer}\nd = torch.ones(1)")
+    check_code(parsed, Names())
     assert parsed.findings == []
     assert parsed.needs == {f"func.{newer}"}
 
 
 def test_a_finding_stands_where_its_name_stands() -> None:
-    parsed = parse("c = a\nd = (a +\n     unknwn)\nif a:\n    e = opne")
-    language.check(parsed, Names(bound={"a"}))
+    parsed = parse_code("c = a\nd = (a +\n     unknwn)\nif a:\n    e = opne")
+    check_code(parsed, Names(bound={"a"}))
     assert [(finding.line, finding.column) for finding in parsed.findings] == [(3, 6), (5, 9)]
 
 
 def test_findings_come_in_the_order_of_the_text() -> None:
-    parsed = parse("c = [x1, x2]\nimport os\nd = x3")
-    language.check(parsed, Names())
+    parsed = parse_code("c = [x1, x2]\nimport os\nd = x3")
+    check_code(parsed, Names())
     assert [finding.line for finding in parsed.findings] == [1, 1, 2, 3]
 
 
@@ -298,15 +298,15 @@ def test_a_misspelt_name_gets_a_hint() -> None:
         ("c = nn.Liner", "did you mean 'Linear'?"),
         ("a.detch()", "did you mean 'detach'?"),
     ]:
-        parsed = parse(text)
-        language.check(parsed, Names(bound={"a"}))
+        parsed = parse_code(text)
+        check_code(parsed, Names(bound={"a"}))
         assert [finding.hint for finding in parsed.findings] == [hint]
 
 
 @each("text", ["-" * 100 + "1", "(" * 150 + "1" + ")" * 150, "a" + ".b" * 100, "f(" * 90 + ")" * 90, "[" * 100_000])
 def test_nesting_and_length_have_limits(text: str) -> None:
-    parsed = parse(text)
-    language.check(parsed, Names(bound={"a"}))
+    parsed = parse_code(text)
+    check_code(parsed, Names(bound={"a"}))
     if "(1" not in text:
         assert parsed.findings
 

@@ -192,14 +192,16 @@ def test_what_must_be_raised_is_a_list_of_alternatives() -> None:
     ]
 
 
-def test_alternatives_need_to_tile_only_where_the_case_and_the_step_run() -> None:
+def test_alternatives_need_to_cover_each_torch_once_only_where_the_case_and_the_step_run() -> None:
     old = (
         'do: a.sum()\n  torch: "<2.4"\n  raises:\n'
         '    - {type: RuntimeError, match: x, torch: ">=2.1,<2.2"}\n'
         '    - {type: ValueError, match: y, torch: ">=2.2,<2.4"}'
     )
     assert case_with(A, old, head='    torch: ">=2.1"\n').steps[1]["torch"] == "<2.4"
-    assert problems_in(A, old) == ["raises: the alternatives don't tile: torch 1.13.0 has no alternative"]
+    assert problems_in(A, old) == [
+        "raises: the alternatives are not exhaustive and disjoint: torch 1.13.0 has no alternative"
+    ]
 
 
 def test_a_step_names_what_it_needs_of_a_newer_torch() -> None:

@@ -9,17 +9,17 @@ from shipped import CASES, all_cases
 
 from conformance.language.errors import CaseFileError
 from conformance.language.files import is_case_file
-from conformance.language.renames import FILE, load_renames
+from conformance.language.renames import RENAMES_FILE, load_renames
 
 IDS = {case.id for case in all_cases()}
 
 
 def test_what_is_shipped_leads_to_cases_that_there_are() -> None:
-    renames = load_renames(CASES / FILE, FILE, IDS)
+    renames = load_renames(CASES / RENAMES_FILE, RENAMES_FILE, IDS)
     now = renames["matrix-operations-against-differences"]
     assert len(now) == 30
     assert set(now) <= IDS
-    assert not is_case_file(CASES / FILE)
+    assert not is_case_file(CASES / RENAMES_FILE)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from places import ROOT
 
 from conformance.language.errors import CaseFileError
 from conformance.language.files import nearest
-from conformance.language.rules import FILE, load_rules
+from conformance.language.rules import RULES_FILE, load_rules
 from conformance.model.rule import Rule, level_of
 
 TEXT = """\
@@ -31,19 +31,19 @@ rules:
 
 
 def written(directory: Path, text: str) -> Path:
-    path = directory / FILE
+    path = directory / RULES_FILE
     path.write_text(text, encoding="utf-8")
     return path
 
 
 def problems_in(directory: Path, text: str) -> str:
     with pytest.raises(CaseFileError) as caught:
-        load_rules(written(directory, text), FILE)
+        load_rules(written(directory, text), RULES_FILE)
     return str(caught.value)
 
 
 def test_rules_are_known_by_id_in_the_order_of_the_file(tmp_path: Path) -> None:
-    rules = load_rules(written(tmp_path, TEXT), FILE)
+    rules = load_rules(written(tmp_path, TEXT), RULES_FILE)
     assert list(rules) == ["leaf.made-by-user", "leaf.version"]
     assert rules["leaf.version"] == Rule(
         id="leaf.version", text="Its version counter begins at zero.", topic="Leaves", level="observed",
@@ -52,13 +52,13 @@ def test_rules_are_known_by_id_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_rule_cannot_be_changed(tmp_path: Path) -> None:
-    rule = load_rules(written(tmp_path, TEXT), FILE)["leaf.version"]
+    rule = load_rules(written(tmp_path, TEXT), RULES_FILE)["leaf.version"]
     with pytest.raises(AttributeError):
         rule.level = "documented"  # type: ignore[misc]
 
 
 def test_the_rules_of_the_suite_load() -> None:
-    rules = load_rules(ROOT / "cases" / FILE, FILE)
+    rules = load_rules(ROOT / "cases" / RULES_FILE, RULES_FILE)
     assert rules
     assert {rule.level for rule in rules.values()} == {"documented", "observed"}
 
@@ -112,20 +112,20 @@ def test_the_nearest_rules_on_the_way_up_govern(tmp_path: Path) -> None:
     inner = tmp_path / "pack" / "inner"
     inner.mkdir(parents=True)
     outer = written(tmp_path, TEXT)
-    assert nearest(inner, FILE) == outer
+    assert nearest(inner, RULES_FILE) == outer
     nearer = written(tmp_path / "pack", TEXT)
-    assert nearest(inner, FILE) == nearer
-    assert nearest(tmp_path, FILE) == outer
+    assert nearest(inner, RULES_FILE) == nearer
+    assert nearest(tmp_path, RULES_FILE) == outer
 
 
 def test_a_directory_of_that_name_is_no_rules_file(tmp_path: Path) -> None:
-    (tmp_path / "pack" / FILE).mkdir(parents=True)
+    (tmp_path / "pack" / RULES_FILE).mkdir(parents=True)
     outer = written(tmp_path, TEXT)
-    assert nearest(tmp_path / "pack", FILE) == outer
+    assert nearest(tmp_path / "pack", RULES_FILE) == outer
 
 
 def test_a_case_is_documented_when_each_of_its_rules_is(tmp_path: Path) -> None:
-    rules = load_rules(written(tmp_path, TEXT), FILE)
+    rules = load_rules(written(tmp_path, TEXT), RULES_FILE)
     assert level_of(rules, ("leaf.made-by-user",)) == "documented"
     assert level_of(rules, ("leaf.version",)) == "observed"
     assert level_of(rules, ("leaf.made-by-user", "leaf.version")) == "observed"

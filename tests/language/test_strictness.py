@@ -11,7 +11,7 @@ import pytest
 
 from conformance.language import versions
 from conformance.language.errors import CaseFileError
-from conformance.language.patterns import why_not
+from conformance.language.patterns import pattern_problem
 from conformance.language.reader import parse_cases
 from conformance.model.rule import Rule
 from conformance.releases.catalogue import load_releases
@@ -43,7 +43,7 @@ STEPS = {
     "- {torch: '>=3', expect: {a: 1}}": f"2:11: torch: no torch fulfils the condition '>=3' {RANGE}",
     "- {torch: '>=2.1,<2.0', expect: {a: 1}}": f"2:11: torch: no torch fulfils the condition '>=2.1,<2.0' {RANGE}",
     "- when: {torch: '<2.1', steps: [{torch: '>=2.1', expect: {a: 1}}]}": (
-        "2:41: torch: no torch fulfils the condition '>=2.1' where '<2.1' holds (that is said around it)"
+        "2:41: torch: no torch fulfils the condition '>=2.1' where '<2.1' holds (the enclosing condition)"
     ),
     "- expect: {a: {torch: {'<1.13': 2, '>=1.13': 1}}}": (
         f"2:24: expect.a.torch: no torch fulfils the condition '<1.13' {RANGE}"
@@ -171,5 +171,5 @@ def test_a_condition_may_speak_of_every_release_that_is_known() -> None:
     ],
 )  # fmt: skip
 def test_a_pattern_is_one_that_every_worker_can_search_for_in_time(pattern: str, wrong: str) -> None:
-    found = why_not(pattern)
+    found = pattern_problem(pattern)
     assert (found is None) if not wrong else (found is not None and wrong in found[0])

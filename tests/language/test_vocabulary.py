@@ -38,9 +38,9 @@ def test_a_name_that_there_is_not_has_no_release() -> None:
 
 def test_what_people_expect_and_miss_has_a_hint_and_is_no_name() -> None:
     for name in ("np", "open", "exec", "threading"):
-        assert vocabulary.why_not(name)
+        assert vocabulary.hint_for(name)
         assert name not in vocabulary.NAMES
-    assert vocabulary.why_not("tensor") == ""
+    assert vocabulary.hint_for("tensor") == ""
 
 
 def test_no_name_and_no_attribute_is_one_of_pythons_own() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.language.writing import written
+from conformance.language.writing import write_case
 from conformance.language.yaml import Node, read_document
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"])) | st.text("ab \n:#'\"-|>{}[],&*!%@`\\\t7")
@@ -41,7 +41,7 @@ def places(node: Node) -> Any:
 
 @given(PLAIN, st.text("a b", min_size=100, max_size=300))
 def test_what_is_written_is_read_as_it_was_and_stands_where_it_says(value: Any, long: str) -> None:
-    text, placed = written(node_of({"id": "c", "why": long, "steps": [value], "expect": value}), 3)
+    text, placed = write_case(node_of({"id": "c", "why": long, "steps": [value], "expect": value}), 3)
     read = read_document("\n\n" + text, "t.yaml").value[0]
     assert repr(read.plain) == repr({"id": "c", "why": long, "steps": [value], "expect": value})
     assert places(read) == places(placed)

@@ -17,7 +17,7 @@ from conformance.language.schema import load_schema
 from conformance.render.script.carried import PIECES, entry
 from conformance.worker.checks import CHECKS as REGISTRY
 from conformance.worker.engine import Engine
-from conformance.worker.failures import everywhere_alike
+from conformance.worker.failures import portable_message
 
 GRAD = """
 - a = tensor([1.0, 2.0], requires_grad=True)
@@ -566,7 +566,7 @@ def test_target_stands_for_the_dtype_that_the_case_runs_with(engine: Engine) -> 
 def test_what_a_failure_says_is_the_same_on_every_machine() -> None:
     """pybind11 adds the calls that led to an error, with the paths of this machine; torch names its own files."""
     told = "RuntimeError: RuntimeError: no\n\nAt:\n  /a/b.py(3): f\n  cases/c.yaml(4): <lambda>\n"
-    assert everywhere_alike(told) == "RuntimeError: RuntimeError: no"
-    assert everywhere_alike(" ".join(told.split())) == "RuntimeError: RuntimeError: no"
-    assert everywhere_alike(f'File "{torch.__path__[0]}/autograd/graph.py"') == 'File "torch/autograd/graph.py"'
-    assert everywhere_alike("expected 3 (found 4): At: most 5") == "expected 3 (found 4): At: most 5"
+    assert portable_message(told) == "RuntimeError: RuntimeError: no"
+    assert portable_message(" ".join(told.split())) == "RuntimeError: RuntimeError: no"
+    assert portable_message(f'File "{torch.__path__[0]}/autograd/graph.py"') == 'File "torch/autograd/graph.py"'
+    assert portable_message("expected 3 (found 4): At: most 5") == "expected 3 (found 4): At: most 5"

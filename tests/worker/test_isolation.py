@@ -216,7 +216,7 @@ next(g)
     outcome = leave(engine, text)
     after = state()
     put_back()
-    assert ("spent" in outcome) is (name in STAYING)
+    assert ("must_restart" in outcome) is (name in STAYING)
     assert name in STAYING or after == before
 
 

@@ -13,12 +13,12 @@ from conformance.worker.values import (
     TOLERANCES,
     agree,
     all_are,
+    display_value,
     leaves,
     name_of_node,
     near,
     one_line,
     plain,
-    shown,
 )
 
 NAN, INF = float("nan"), float("inf")
@@ -194,7 +194,7 @@ def test_a_node_becomes_its_name() -> None:
 def test_a_list_that_holds_itself_comes_to_an_end() -> None:
     endless: list[object] = []
     endless.append(endless)
-    assert "…" in shown(plain(endless))
+    assert "…" in display_value(plain(endless))
 
 
 @each(
@@ -208,12 +208,12 @@ def test_a_list_that_holds_itself_comes_to_an_end() -> None:
     ],
 )  # fmt: skip
 def test_a_message_shows_a_value_in_the_words_of_a_case_file(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert display_value(value) == text
 
 
 def test_a_message_says_so_when_a_dict_is_cut() -> None:
-    assert shown({str(index): index for index in range(16)}).count(":") == 16
-    assert shown({str(index): index for index in range(17)}).endswith(", …}")
+    assert display_value({str(index): index for index in range(16)}).count(":") == 16
+    assert display_value({str(index): index for index in range(17)}).endswith(", …}")
 
 
 def test_one_line_is_one_line() -> None:

@@ -130,8 +130,8 @@ def maker_lines(made: Mapping[tuple[str, str], Sequence[str]], writer: ScriptWri
 
     def maker(kind: str, path: str) -> str:
         path, like, _ = path.partition("_like")
-        own = {"normal": "seeded_normal", "from_numpy": "placed_array"}.get(path.rpartition(".")[2])
-        made = own or {"random": "seeded", "made": "placed", "layer": "moved"}[kind] + like
+        own = {"normal": "seeded_normal", "from_numpy": "array_on_device"}.get(path.rpartition(".")[2])
+        made = own or {"random": "seeded", "made": "on_device", "layer": "moved"}[kind] + like
         return f"{writer.name(made)}({path}, {writer.name('TARGET')})"
 
     def replaced(kind: str, holder: str) -> list[str]:

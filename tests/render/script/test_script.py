@@ -60,7 +60,7 @@ def test_a_script_reads_as_plain_torch() -> None:
 # From t.yaml, line 3. Where autograd does as these rules say, it ends with 'pass'.
 from torch import tensor
 if DEVICE != "cpu":
-    tensor = placed(tensor, TARGET)
+    tensor = on_device(tensor, TARGET)
 
 a = tensor([1.0], requires_grad=True)
 b = a.sigmoid()
