@@ -49,7 +49,7 @@ WAYS_OUT = re.compile(
 class Uses:
     """What the texts of a case use: facts for all of them, and those that are needed under a condition only.
 
-    `bound` holds all names that the case binds, and perhaps others. `leads_out` is whether an attribute that the case
+    `bound` holds all names that the case binds, and possibly more. `leads_out` is whether an attribute that the case
     defines could be read from what isn't its own. The worker asks at each such read; a script is to be read by
     people and can't. So it may have no name that leads on from objects of Python or torch, nor any beside a
     namespace that goes astray.
