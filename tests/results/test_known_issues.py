@@ -274,9 +274,7 @@ def test_a_failure_that_is_none_of_the_known_ones_is_red_and_says_so(session: Se
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
     result = session.run()
     assert (result.status, result.statuses) == (1, {"a": "fail"})
-    words = (
-        "known-issues.yaml:1 knows of another failure: fail at step 2 (a.grad), and this is fail at step 2 (a.is_leaf)"
-    )
+    words = "known-issues.yaml:1 describes another failure: fail at step 2 (a.grad); this is fail at step 2 (a.is_leaf)"
     assert words in result.output
 
 

@@ -1,9 +1,9 @@
-// Draws the graph that a case builds, from boxes and paths that are laid out already.
+// Draws the graph of a case from boxes and paths, whose places are computed in Python.
 
 const EDGE = 6; // around the drawing, in CSS pixels
 
 /**
- * Return the drawing of a graph, with what it shows in words for those who can't see it.
+ * Return the drawing of a graph, described in words for screen readers.
  * @param {Drawing} drawing
  */
 function graphOf(drawing) {
