@@ -14,8 +14,6 @@ ORDER = (*KINDS, "unchanged")
 QUOTED = ("regressed", "changed-failure", "expected-failure", "fixed")  # kinds of which rules are quoted
 LONGEST = 2000  # characters of a line; a report can name a thousand targets
 IN_ONE_LINE = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
-
-
 NO_BASELINE = "no earlier report: there is nothing to compare with"
 GONE = "worse (gone): there was a report of this build, and there is none now"
 

@@ -102,13 +102,10 @@ def idle_of(outcomes: dict[Pair, Outcome]) -> tuple[Idle, ...]:
     for pair, outcome in outcomes.items():
         if not TABLE[outcome.status].is_run:
             groups.setdefault((outcome.status, outcome.reason), []).append(pair)
-    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
-    return tuple(idle(status, reason, pairs) for (status, reason), pairs in ordered)
-
-
-def idle(status: str, reason: str, pairs: Sequence[Pair]) -> Idle:
-    cases = tuple(dict.fromkeys(case for case, _ in pairs))
-    return Idle(
-        status=status, reason=reason or "no reason given", count=len(pairs), cases=cases[:NAMED],
-        targets=", ".join(dict.fromkeys(target for _, target in pairs)), more=max(0, len(cases) - NAMED),
-    )  # fmt: skip
+    idle: list[Idle] = []
+    for (status, reason), pairs in sorted(groups.items(), key=lambda group: -len(group[1])):
+        cases = tuple(dict.fromkeys(case for case, _ in pairs))
+        targets = ", ".join(dict.fromkeys(target for _, target in pairs))
+        idle.append(Idle(status=status, reason=reason or "no reason given", targets=targets, count=len(pairs),
+                         cases=cases[:NAMED], more=max(0, len(cases) - NAMED)))  # fmt: skip
+    return tuple(idle)

@@ -27,15 +27,10 @@ def run_lines(report: Report) -> list[str]:
     if not report.header.partial_runs:
         return []
     ran = Counter(outcome.run for outcome in report.outcomes if outcome.status != "not-run")
-    total = f"{ran.total():,}"
-    words = [f"{run.run.started} (pytest {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs]
-    return [
-        *(
-            f"{ran[number]:,} of {total} outcomes are of the run of {shortened(words[number], LONG)}"
-            for number in range(1, len(words))
-        ),
-        f"the others are of the run of {shortened(words[0], LONG)}",
-    ]
+    calls = [f"{run.run.started} (pytest {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs]
+    first, *partial = [f"of the run of {shortened(call, LONG)}" for call in calls]
+    counted = [f"{ran[at]:,} of {ran.total():,} outcomes are {of_run}" for at, of_run in enumerate(partial, 1)]
+    return [*counted, f"the others are {first}"]
 
 
 def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:

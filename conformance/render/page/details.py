@@ -41,13 +41,13 @@ def step_lines(record: CaseRecord) -> list[int]:
 
 def left_out(matrix: Matrix, record: CaseRecord) -> list[tuple[int, list[int]]]:
     """Return the lines, from 0 in the text, of steps that conditions leave out on builds, and those builds."""
-    result = []
-    for step in record.steps:
-        if step.torch:
-            without = [i for i, report in enumerate(matrix.reports) if not is_fulfilled(step.torch, report.build)]
-            if without:
-                result.append((step.line - record.line, without))
-    return result
+    builds = [report.build for report in matrix.reports]
+    lines = [
+        (step.line - record.line, [at for at, build in enumerate(builds) if not is_fulfilled(step.torch, build)])
+        for step in record.steps
+        if step.torch
+    ]
+    return [(line, without) for line, without in lines if without]
 
 
 def graph_of(matrix: Matrix, record: CaseRecord) -> tuple[Graph | None, int]:

@@ -184,13 +184,12 @@ def is_set_first(name: str, texts: Texts) -> bool:
 
 def sets_any_of(names: Set[str], texts: Texts) -> bool:
     """Whether a case sets one of `names`."""
-    for code in codes_with(names, texts):
-        kinds = {"STORE_NAME", "STORE_GLOBAL"}
-        if any(operation in kinds for operation, _ in operations(code, names)):
-            return True
-        if any(operation == "STORE_GLOBAL" for inner in inner_codes(code) for operation, _ in operations(inner, names)):
-            return True
-    return False
+    return any(
+        operation == "STORE_GLOBAL" or (operation == "STORE_NAME" and code is outer)
+        for outer in codes_with(names, texts)
+        for code in (outer, *inner_codes(outer))
+        for operation, _ in operations(code, names)
+    )
 
 
 def codes_with(names: Set[str], texts: Texts) -> Iterator[types.CodeType]:

@@ -32,18 +32,14 @@ function countTable(view, build) {
   return scrollingTable("Counts", ["Target", "planned", ...used], rows);
 }
 
-/**
- * @param {Build} build
- */
+/** @param {Build} build */
 function reasons(build) {
   if (build.why.length === 0) return [];
   const rows = build.why.map(([target, status, reason, count]) => h("tr", {}, h("th", { scope: "row" }, target), h("td", {}, sign(status), ` ${status}`), h("td", {}, String(count)), h("td", {}, reason)));
   return [h("h3", {}, "Why cases were not run"), scrollingTable("Reasons", ["Target", "Status", "Cases", "Reason"], rows)];
 }
 
-/**
- * @param {string[][]} devices facts of each, below their names
- */
+/** @param {string[][]} devices facts of each, below their names */
 function deviceTable([names, ...devices]) {
   const rows = devices.map(([type, ...facts]) => h("tr", {}, h("th", { scope: "row" }, type), ...facts.map((fact) => h("td", {}, fact))));
   return scrollingTable("Devices", names, rows);

@@ -225,9 +225,7 @@ function dedented(lines) {
   return lines.map((line) => line.slice(depth)).join("\n").trimEnd();
 }
 
-/**
- * @param {Details} details
- */
+/** @param {Details} details */
 function graphSection(details) {
   const drawing = details.graph;
   if (!drawing) return [h("p", { class: "hint" }, "There is no drawing: the case builds no graph, no run recorded it, or it is too large.")];

@@ -76,6 +76,7 @@ function changesSheet(view) {
  */
 function changeTable(view, from, to, changes) {
   const region = scrollingTable(changes[0].kind, ["Case", "Dtype", "Before", "After", "Message"], [], "changes");
+  const more = h("button", { type: "button", click: draw }, "Show more");
   let drawn = 0;
   function draw() {
     for (const entry of changes.slice(drawn, drawn + ROWS_AT_ONCE)) {
@@ -88,13 +89,9 @@ function changeTable(view, from, to, changes) {
         h("td", { class: "status" }, entry.after ? sign(entry.after) : "—", " ", entry.after), h("td", { class: "message" }, message)));
     }
     drawn += ROWS_AT_ONCE;
-  }
-  draw();
-  const more = h("button", { type: "button", click, hidden: drawn >= changes.length }, "Show more");
-  function click() {
-    draw();
     more.hidden = drawn >= changes.length;
   }
+  draw();
   region.append(more);
   return region;
 }

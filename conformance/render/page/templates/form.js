@@ -40,15 +40,8 @@ function choice(title, name, options) {
 function applyTicked() {
   /** @type {Partial<View>} */
   const taken = {};
-  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) taken[name] = ticked(name);
+  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) taken[name] = boxes(name).filter((box) => box.checked).map((box) => box.value);
   change({ ...taken, flip: [] });
-}
-
-/**
- * @param {string} name
- */
-function ticked(name) {
-  return boxes(name).filter((box) => box.checked).map((box) => box.value);
 }
 
 /**

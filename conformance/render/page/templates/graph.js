@@ -36,9 +36,7 @@ function pathOf(kind, points) {
   return svg("path", { d, class: `edge ${kind}`, ...(kind === "flow" ? { "marker-end": "url(#arrow)" } : {}) });
 }
 
-/**
- * @param {[string, string[], number, number, number, number]} box
- */
+/** @param {[string, string[], number, number, number, number]} box */
 function boxOf([kind, lines, x, y, width, height]) {
   const top = y - (lines.length - 1) * 8 + 4;
   const texts = lines.map((line, number) => svg("text", { x, y: top + 16 * number, class: number ? "more" : "name" }, line));

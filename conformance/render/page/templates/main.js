@@ -25,9 +25,7 @@ function go(part) {
   location.hash = fragmentOf({ ...view, ...part });
 }
 
-/**
- * @param {string} key
- */
+/** @param {string} key */
 function focusRow(key) {
   const button = [...document.querySelectorAll("button.toggle")].find((element) => /** @type {HTMLElement} */ (element).dataset.key === visible(key));
   /** @type {HTMLElement | undefined} */ (button)?.focus();
@@ -94,9 +92,7 @@ function skip(event) {
   find("content").focus();
 }
 
-/**
- * @param {KeyboardEvent} event
- */
+/** @param {KeyboardEvent} event */
 function onKey(event) {
   const target = /** @type {HTMLElement} */ (event.target);
   const typing = target.matches("input, select, textarea");

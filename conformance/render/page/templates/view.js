@@ -25,9 +25,7 @@ function viewOf(fragment) {
   return view;
 }
 
-/**
- * @param {string} text
- */
+/** @param {string} text */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
