@@ -12,7 +12,8 @@ let waiting = 0;
 function change(part, key) {
   view = { ...view, ...part };
   drawMatrix();
-  if (key !== undefined) focusRow(key);
+  const toggles = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("button.toggle"));
+  if (key !== undefined) [...toggles].find((element) => element.dataset.key === visible(key))?.focus();
   clearTimeout(waiting);
   waiting = setTimeout(() => history.replaceState(null, "", fragmentOf(view)), 150);
 }
@@ -23,12 +24,6 @@ function change(part, key) {
  */
 function go(part) {
   location.hash = fragmentOf({ ...view, ...part });
-}
-
-/** @param {string} key */
-function focusRow(key) {
-  const button = [...document.querySelectorAll("button.toggle")].find((element) => /** @type {HTMLElement} */ (element).dataset.key === visible(key));
-  /** @type {HTMLElement | undefined} */ (button)?.focus();
 }
 
 function drawMatrix() {
@@ -83,15 +78,6 @@ function missing(what, id, asked) {
   return [h("h1", { tabindex: "-1" }, "Not in this report"), h("p", {}, `There is no ${what || "page"} `, h("code", {}, id), " here. ", inward(asked, { page: "", id: "" }, {}, "Show all cases"))];
 }
 
-/**
- * Move the focus to the content without changing the address, since another address is another view.
- * @param {Event} event
- */
-function skip(event) {
-  event.preventDefault();
-  find("content").focus();
-}
-
 /** @param {KeyboardEvent} event */
 function onKey(event) {
   const target = /** @type {HTMLElement} */ (event.target);
@@ -134,7 +120,10 @@ async function start() {
   makeForm();
   find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, sign(name), ` ${name}`), h("dd", {}, explanation)]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
-  document.querySelector(".skip")?.addEventListener("click", skip);
+  document.querySelector(".skip")?.addEventListener("click", (event) => {
+    event.preventDefault(); // the address would become that of another view
+    find("content").focus();
+  });
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", onKey);
   await route();
