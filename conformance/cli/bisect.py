@@ -10,7 +10,7 @@ from conformance.language.errors import CaseFileError
 from conformance.releases.bisect import Unanswerable
 from conformance.releases.catalogue import load_releases
 from conformance.releases.trial import Trial, UnknownCase
-from conformance.render.text import listed
+from conformance.render.text import phrase
 
 DESCRIPTION = """\
 Finds the first release on which a case fails, among those between two: one on which it holds, and a later one on which
@@ -52,6 +52,6 @@ def run(options: argparse.Namespace) -> int:
     except Unanswerable as error:
         raise CommandError(str(error), "an end must hold, and the other fail") from None
     what = "bad" if is_old_good else "good"
-    first = listed((*found.skipped, found.first), "or")
+    first = phrase((*found.skipped, found.first), "or")
     put(f"\nthe first {what} release is {first}; {found.last} is the last before it\n\n{trial.script}\n", "utf-8")
     return 0

@@ -48,11 +48,11 @@ def run(options: argparse.Namespace) -> int:
     renames = renames_of(options.renames)
     if options.old.is_dir() and options.new.is_dir():
         several = differences(options.old, options.new, renames)
-        told = {"text": words.texts_of, "markdown": words.markdowns_of}.get(options.format)
-        put(told(several) if told else json_text(words.records_of(several)), encoding)
+        told = {"text": words.differences_text, "markdown": words.differences_markdown}.get(options.format)
+        put(told(several) if told else json_text(words.differences_record(several)), encoding)
         return 1 if several.worse else 0
     one = difference(options.old, options.new, renames)
-    said = {"text": words.text_of, "markdown": words.markdown_of}.get(options.format)
+    said = {"text": words.difference_text, "markdown": words.difference_markdown}.get(options.format)
     put(said(one) if said else json_text(record_of(one)), encoding)
     return 1 if one.gates else 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from conformance.cli.output import CommandError, complain, json_text, put
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
-from conformance.render.history import behaviour_changes_of, markdown_of, text_of
+from conformance.render.history import behaviour_changes_of, history_markdown, history_text
 
 DESCRIPTION = """\
 Prints what changed from one release of torch to the next, as the cases hold it: for each bound what was before it, and
@@ -46,5 +46,5 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         put(json_text({"changes": [change.record() for change in changes]}), "utf-8")
     else:
-        put(markdown_of(changes) if options.format == "markdown" else text_of(changes), "utf-8")
+        put(history_markdown(changes) if options.format == "markdown" else history_text(changes), "utf-8")
     return 0

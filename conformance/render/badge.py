@@ -1,4 +1,4 @@
-"""The badge of a report, as shields.io asks an endpoint for it: counts, never a percentage."""
+"""The badge of a report, as JSON for an endpoint badge of shields.io: counts, never a percentage."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def message_of(report: Report, counts: dict[str, Counter[str]]) -> str:
 
 
 def short_names(targets: list[str]) -> list[str]:
-    """Return the devices of some targets, or the targets as they are where they differ in dtype, too."""
+    """Return the devices of some targets, or the whole targets where their dtypes differ."""
     devices = [target.rpartition("-")[0] for target in targets]
     dtypes = {target.rpartition("-")[2] for target in targets}
     return devices if len(dtypes) == 1 and all(devices) else targets

@@ -1,4 +1,4 @@
-"""Words the difference between two reports, for a terminal and in Markdown."""
+"""Formats the difference between two reports for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -13,39 +13,37 @@ from conformance.results.diff import FORMAT, KINDS, MEANINGS, Change, Difference
 ORDER = (*KINDS, "unchanged")
 QUOTED = ("regressed", "changed-failure", "expected-failure", "fixed")  # kinds of which rules are quoted
 LONGEST = 2000  # characters of a line; a report can name a thousand targets
-MENTIONED = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
-
-
-NOTHING = "no earlier report: there is nothing to compare with"
+IN_ONE_LINE = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
+NO_BASELINE = "no earlier report: there is nothing to compare with"
 GONE = "worse (gone): there was a report of this build, and there is none now"
 
 
-def texts_of(differences: Differences) -> str:
+def differences_text(differences: Differences) -> str:
     """Return the differences of several builds for a terminal, each under its name."""
-    told = dict.fromkeys(differences.gone, f"{GONE}\n")
+    texts = dict.fromkeys(differences.gone, f"{GONE}\n")
     for name, difference in differences.found.items():
-        told[name] = text_of(difference) if difference is not None else f"{NOTHING}\n"
-    return "\n".join(f"== {line_of(name, LONGEST)}\n{text}" for name, text in told.items())
+        texts[name] = difference_text(difference) if difference is not None else f"{NO_BASELINE}\n"
+    return "\n".join(f"== {line_of(name, LONGEST)}\n{text}" for name, text in texts.items())
 
 
-def markdowns_of(differences: Differences) -> str:
-    """Return the differences of several builds as Markdown: those that got worse in full, the others folded up."""
-    told = dict.fromkeys(differences.gone, GONE)
+def differences_markdown(differences: Differences) -> str:
+    """Return the differences of several builds as Markdown: those that got worse in full, the others collapsed."""
+    texts = dict.fromkeys(differences.gone, GONE)
     for name, difference in differences.found.items():
-        told[name] = markdown_of(difference) if difference is not None else NOTHING
-    count = f"{len(differences.worse)} of {len(told)} builds got worse"
-    verdict = count if differences.worse else f"nothing got worse on {len(told)} builds"
-    return render("differences.md", {"verdict": verdict, "worse": differences.worse, "told": told})
+        texts[name] = difference_markdown(difference) if difference is not None else NO_BASELINE
+    count = f"{len(differences.worse)} of {len(texts)} builds got worse"
+    verdict = count if differences.worse else f"nothing got worse on {len(texts)} builds"
+    return render("differences.md", {"verdict": verdict, "worse": differences.worse, "texts": texts})
 
 
-def records_of(differences: Differences) -> dict[str, Any]:
-    """Return the differences of several builds as JSON holds them."""
+def differences_record(differences: Differences) -> dict[str, Any]:
+    """Return the differences of several builds as they stand in JSON."""
     records = {name: None if each is None else record_of(each) for name, each in differences.found.items()}
     return {"format": FORMAT, "gates": bool(differences.worse), "gone": list(differences.gone), "builds": records}
 
 
-def text_of(difference: Difference) -> str:
-    """Return the difference for a terminal: the builds, what to beware of, counts, then each change."""
+def difference_text(difference: Difference) -> str:
+    """Return the difference for a terminal: the builds, warnings, counts, then each change."""
     counts = dict[str, int](difference.counts.items(), unchanged=difference.unchanged)
     lines = [f"old: {report_line(difference.old)}", f"new: {report_line(difference.new)}"]
     lines += [f"warning: {note}" for note in notes_of(difference)]
@@ -61,15 +59,15 @@ def text_of(difference: Difference) -> str:
     return "".join(f"{line_of(line, LONGEST)}\n" for line in lines)
 
 
-def markdown_of(difference: Difference) -> str:
-    """Return the difference as Markdown, for a comment or a job's page."""
+def difference_markdown(difference: Difference) -> str:
+    """Return the difference as Markdown, for a comment or the page of a CI job."""
     groups = {
         kind: [entry_of(difference, change) for change in changes] for kind, changes in difference.by_kind.items()
     }
     context = {
         "verdict": verdict(difference), "old": report_line(difference.old), "new": report_line(difference.new),
         "notes": notes_of(difference), "counts": difference.counts, "unchanged": difference.unchanged,
-        "meanings": MEANINGS, "groups": groups, "folded": MENTIONED,
+        "meanings": MEANINGS, "groups": groups, "folded": IN_ONE_LINE,
     }  # fmt: skip
     return render("difference.md", context)
 
@@ -81,12 +79,12 @@ def verdict(difference: Difference) -> str:
 
 def report_line(report: Report) -> str:
     counts = report.counts()
-    told = "; ".join(f"{target} {count_words(counted)}" for target, counted in counts.items())
-    return f"{build_name(report.build)}: {told or 'no cases'}"
+    texts = "; ".join(f"{target} {count_words(counted)}" for target, counted in counts.items())
+    return f"{build_name(report.build)}: {texts or 'no cases'}"
 
 
 def entry_of(difference: Difference, change: Change) -> dict[str, Any]:
-    """Return what there is to tell of a change, in words."""
+    """Return the fields of a change that the text and the template print."""
     rules = difference.rules_of(change) if change.kind in QUOTED else []
     cites = "" if change.kind in QUOTED else ", ".join(change.case.rules)
     latest = change.new or change.old
@@ -96,14 +94,14 @@ def entry_of(difference: Difference, change: Change) -> dict[str, Any]:
         "target": change.target,
         "statuses": " → ".join(outcome.status if outcome else "absent" for outcome in (change.old, change.new)),
         "place": f"{change.case.file}:{latest.line if latest and latest.line else change.case.line}",
-        "accounts": [] if change.kind in MENTIONED else accounts(change),
+        "accounts": [] if change.kind in IN_ONE_LINE else accounts(change),
         "cites": cites,
         "rules": [{"id": rule.id, "level": rule.level, "text": shortened(rule.text, LONG)} for rule in rules],
     }
 
 
 def accounts(change: Change) -> list[tuple[str, str]]:
-    """Return what each of the two outcomes has to say for itself, one line each."""
+    """Return a line for each of the two outcomes: what was wrong, or why it did not run."""
     old = outcome_line(change.old) if change.old else ""
-    new = outcome_line(change.new) if change.new else "this target is not planned any more"
+    new = outcome_line(change.new) if change.new else "this target is no longer planned"
     return [(when, text) for when, text in (("was", old), ("now", new)) if text]

@@ -1,4 +1,4 @@
-"""Words a failing case for a terminal: what it is about, where it diverged, how to run it alone."""
+"""Formats a failing case for a terminal: its rules, its steps with the failing one marked, expected and observed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conformance.results.known_issues import KnownIssue
 def failure_text(
     case: Case, target: Target, outcome: Outcome, rules: Mapping[str, Rule], known: Iterable[KnownIssue]
 ) -> str:
-    """Return the text that stands below a failing item; `known` holds the known issues that are about it."""
+    """Return the text that pytest prints for a failing item; `known` holds the known issues of its case."""
     lines = [
         f"{case.title}  [{target}]",
         f"{TABLE[outcome.status].headline or outcome.status}: {case.file}:{line_in_file(case, outcome)}",
@@ -24,46 +24,43 @@ def failure_text(
     for name in case.rules:
         rule = rules[name]
         lines += [f"rule {name} ({rule.level}): {rule.text}", f"     {rule.link}"]
-    lines += ["", *(["written out:"] if case.written_out else []), *steps_shown(case, outcome.line), ""]
+    lines += ["", *(["written out:"] if case.written_out else []), *marked_steps(case, outcome.line), ""]
     if outcome.failures:
         table = [("", "expected", "observed")]
         table += [
             (f"{failure.path or 'step'}:{failure.line}", failure.expected, failure.observed)
             for failure in outcome.failures
         ]
-        lines += columns(table)
+        lines += aligned(table)
     for line, name in outcome.traceback[1:]:
-        lines.append(f"  called in {'line ' if case.written_out else case.file + ':'}{line}, {name}")
+        lines.append(f"  called from {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
         lines.append(outcome.reason)
     for entry in known if TABLE[outcome.status].tells_of_torch else ():
         if outcome.issue is not None:
             lines += [f"known issue: {entry.reason}", *([f"     {entry.link}"] if entry.link else [])]
         else:
-            lines.append(f"{entry.place} knows of another failure: {entry.failure}, and this is {fingerprint(outcome)}")
+            lines.append(f"{entry.place} describes another failure: {entry.failure}; this is {fingerprint(outcome)}")
     if outcome.stderr:
-        lines += ["the last that the worker wrote:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
+        lines += ["the end of the worker's output:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
     return "\n".join(lines)
 
 
 def line_in_file(case: Case, outcome: Outcome) -> int:
-    """Return the line of its file where a case diverged; of one that is written out, where it begins."""
+    """Return the line of its file where a case diverged; of a generated case, where its source begins."""
     return case.line if case.written_out or outcome.line is None else outcome.line
 
 
-def steps_shown(case: Case, failed: int | None) -> list[str]:
+def marked_steps(case: Case, failed: int | None) -> list[str]:
     """Return the YAML of the steps with their line numbers, the failing one marked."""
     lines = case.text.splitlines()
     first = next((index for index, line in enumerate(lines) if line.strip().startswith("steps:")), 0)
-    shown = []
-    for index in range(first, len(lines)):
-        number = case.line + index
-        shown.append(f"{'>' if number == failed else ' '} {number:4} {lines[index]}")
-    return shown
+    numbered = enumerate(lines[first:], case.line + first)
+    return [f"{'>' if number == failed else ' '} {number:4} {line}" for number, line in numbered]
 
 
-def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Lay rows out side by side; where they are too wide for that, one value below the other."""
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return rows in columns, or where they are too wide for that, with one value below the other."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     if sum(widths) <= 110:
         return [

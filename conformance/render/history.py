@@ -1,7 +1,7 @@
-"""Lists what changed from one release of torch to the next, as the cases hold it: each bound, with both of its sides.
+"""Lists the behaviour changes between releases of torch that the conditions in cases describe.
 
-A case is looked at just before and at each release that one of its conditions, or a name that it needs, speaks of;
-what differs between the two is a behaviour change.
+For each release that a condition of a case, or a name that it needs, refers to, what the case expects on that release
+is compared with what it expects on the one before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Step = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BehaviourChange:
-    """One thing that is otherwise from `release` on; `place` is what it is about, empty for the case as a whole."""
+    """What a case expects before `release` and since; `place` is the expression or step, empty for the whole case."""
 
     release: str
     case: Case
@@ -35,7 +35,7 @@ class BehaviourChange:
     after: str
 
     def record(self) -> dict[str, Any]:
-        """Return the change as JSON has it."""
+        """Return the change as it stands in JSON."""
         return {
             "release": self.release, "case": self.case.id, "title": self.case.title, "rules": list(self.case.rules),
             "file": self.case.file, "line": self.line, "place": self.place, "before": self.before, "after": self.after,
@@ -43,9 +43,9 @@ class BehaviourChange:
 
 
 def behaviour_changes_of(cases: Iterable[Case]) -> list[BehaviourChange]:
-    """Return what the cases say of the releases, the oldest release first.
+    """Return the behaviour changes of all cases, the oldest release first.
 
-    What is written out from an equivalence needs what its spellings and programs need, of which other cases tell.
+    Cases that are generated from equivalences are left out: the conditions of their spellings stand in other cases.
     """
     found = [change for case in cases if not case.written_out for change in behaviour_changes_in(case)]
     return sorted(found, key=lambda change: (versions.version_of(change.release), change.case.file, change.line))
@@ -54,13 +54,13 @@ def behaviour_changes_of(cases: Iterable[Case]) -> list[BehaviourChange]:
 def behaviour_changes_in(case: Case) -> Iterator[BehaviourChange]:
     releases = versions.releases_at_bounds(conditions_of(case))
     for older, newer in pairwise(releases):
-        for line, place, before, after in differences(case, older, newer):
+        for line, place, before, after in expected_differences(case, older, newer):
             release = newer.removesuffix(".0")
             yield BehaviourChange(release=release, case=case, line=line, place=place, before=before, after=after)
 
 
 def conditions_of(case: Case) -> list[str]:
-    """Return every condition on torch in a case, also those that the names make which it needs."""
+    """Return every condition on torch in a case, and one for each name that it needs."""
     found = [case.torch] if case.torch else []
     waiting: list[Any] = list(case.steps)
     while waiting:
@@ -76,8 +76,8 @@ def conditions_of(case: Case) -> list[str]:
     return found
 
 
-def differences(case: Case, older: str, newer: str) -> Iterator[tuple[int, str, str, str]]:
-    """Yield where two releases are held to different things: line, place, and what each is held to."""
+def expected_differences(case: Case, older: str, newer: str) -> Iterator[tuple[int, str, str, str]]:
+    """Yield where a case expects different things of two releases: line, place, and both expectations."""
     before, after = lacking(case, older), lacking(case, newer)
     if before or after:
         if bool(before) != bool(after):
@@ -164,7 +164,7 @@ def value_text(value: Any) -> str:
     return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
-def text_of(changes: Iterable[BehaviourChange]) -> str:
+def history_text(changes: Iterable[BehaviourChange]) -> str:
     """Return the changes for a terminal, release by release."""
     lines: list[str] = []
     release = ""
@@ -181,6 +181,6 @@ def text_of(changes: Iterable[BehaviourChange]) -> str:
     return "".join(f"{shortened(line_of(line), 4 * LONG)}\n" for line in lines)
 
 
-def markdown_of(changes: Iterable[BehaviourChange]) -> str:
+def history_markdown(changes: Iterable[BehaviourChange]) -> str:
     """Return the changes as a table in Markdown."""
     return render("history.md", {"changes": list(changes)})

@@ -1,7 +1,7 @@
-"""Writes Markdown that text from strangers can't escape from, and cuts it so that it stays Markdown.
+"""Renders Markdown templates with untrusted values in code spans, and cuts the result to a size.
 
-What a template prints stands in a code span, where GitHub finds no markup, link, mention or reference to an issue;
-`ours` takes a value out of that, for words that the suite itself has chosen.
+In a code span GitHub finds no markup, link, mention or reference to an issue. The filter `ours` prints a value without
+one, for text of the suite itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from conformance.render.text import LONG, SHORT
 from conformance.render.visible import line_of
 
 TEMPLATES = Path(__file__).parent / "templates"
-LONGEST = 2 * LONG + SHORT  # the longest line that is ever worded
+LONGEST = 2 * LONG + SHORT  # of an outcome, as text.outcome_line writes it
 END = "</details>\n"
 
 
@@ -29,21 +29,21 @@ def code(text: str) -> Markup:
     line = line_of(text, LONGEST) or " "
     ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     pad = " " if line.strip() and (line[0] in "` " or line[-1] in "` ") else ""
-    return Markup(f"{ticks}{pad}{line}{pad}{ticks}")  # noqa: S704 - nothing in a code span means anything
+    return Markup(f"{ticks}{pad}{line}{pad}{ticks}")  # noqa: S704 - a code span has no markup
 
 
 def cell(text: str) -> Markup:
-    """Return `text` as a code span in a table, where a bar would end the cell even inside of one."""
+    """Return `text` as a code span in a table, where a bar ends the cell even inside of one."""
     return code(text.replace("|", "⟨U+007C⟩"))
 
 
 def tagged(text: str) -> Markup:
-    """Return `text` as HTML, for what stands inside of tags, where no Markdown is read."""
+    """Return `text` as HTML, for places inside of tags, where Markdown is not parsed."""
     return Markup(f"<code>{html.escape(line_of(text, LONGEST))}</code>")  # noqa: S704 - it has just been escaped
 
 
 def render(template: str, context: Mapping[str, Any]) -> str:
-    """Return the Markdown that a template makes of `context`."""
+    """Return the Markdown of a template with `context`."""
     return environment().get_template(template).render(context)
 
 
@@ -69,7 +69,7 @@ def fitted(text: str, limit: int) -> str:
     kept, size, is_open = 0, 0, False
     end = ""
     for index, line in enumerate(lines):
-        closing = rest(len(lines) - index, is_open)
+        closing = ending(len(lines) - index, is_open)
         if size + len(closing) <= limit:
             kept, end = index, closing
         size += len(line.encode())
@@ -79,6 +79,6 @@ def fitted(text: str, limit: int) -> str:
     return "".join(lines[:kept]) + end
 
 
-def rest(count: int, is_open: bool) -> str:
-    """Return what stands in the place of `count` lines."""
+def ending(count: int, is_open: bool) -> str:
+    """Return the text that replaces the last `count` lines."""
     return ("\n" + END if is_open else "") + f"\n*{count:,} more lines are left out.*\n"

@@ -1,4 +1,4 @@
-"""The summary of reports on a CI job's page, in Markdown: what came of what was planned, and why not all is a pass."""
+"""The Markdown summary of reports for the page of a CI job: counts, what is red, what was not run and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.render.page.builds import release_key
 from conformance.render.text import build_name, count_words, outcome_line, run_lines
 
 NAMED = 20  # cases that are named where many share a reason
-HEADINGS = {"defects of the suite, which say nothing of torch": False, "red": True}
+HEADINGS = {"defects of the suite, which say nothing about torch": False, "red": True}
 
 
 class Red(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Red(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Idle(msgspec.Struct, frozen=True, kw_only=True):
-    """What was not run, or is not supported, for one reason; `more` cases are not named."""
+    """The cases that were not run, or are unsupported, for one reason; `more` of them are not named."""
 
     status: str
     reason: str
@@ -41,12 +41,11 @@ class Idle(msgspec.Struct, frozen=True, kw_only=True):
     more: int
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What one report says.
+class BuildSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The summary of one report.
 
-    `missing` is None for a finished run, `runs` says which its outcomes are of where there are several, `counts` has a
-    cell for each target, and `red` parts by what they are called those that say something of torch from those that
-    don't.
+    `missing` is None for a finished run, `runs` is empty for a report of one run, `counts` has a cell for each target,
+    and `red` keeps outcomes that say something about torch apart from defects of the suite.
     """
 
     build: str
@@ -61,15 +60,15 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 def summary_of(reports: Sequence[Report], limit: int) -> str:
     """Return the summary of `reports`, in the order of releases, of at most `limit` bytes."""
     targets = list(dict.fromkeys(target for report in reports for target in report.targets))
-    parts = [part_of(report, targets) for report in sorted(reports, key=lambda report: release_key(report.build))]
+    parts = [build_summary(report, targets) for report in sorted(reports, key=lambda report: release_key(report.build))]
     return fitted(render("summary.md", {"targets": targets, "parts": parts}), limit)
 
 
-def part_of(report: Report, targets: Sequence[str]) -> Part:
+def build_summary(report: Report, targets: Sequence[str]) -> BuildSummary:
     outcomes = report.by_pair()
     cases = {case.id: case for case in report.cases}
     counts = report.counts()
-    return Part(
+    return BuildSummary(
         build=build_name(report.build),
         planned=len(report.plan),
         missing=len(report.plan) - len(report.outcomes) if report.footer is None else None,
@@ -98,18 +97,15 @@ def red_of(report: Report, case: CaseRecord, outcome: Outcome) -> Red:
 
 
 def idle_of(outcomes: dict[Pair, Outcome]) -> tuple[Idle, ...]:
-    """Return what was not run, by reason, the reason of most first."""
+    """Return what was not run by reason, the most frequent reason first."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair, outcome in outcomes.items():
         if not TABLE[outcome.status].is_run:
             groups.setdefault((outcome.status, outcome.reason), []).append(pair)
-    listed = sorted(groups.items(), key=lambda group: -len(group[1]))
-    return tuple(idle(status, reason, pairs) for (status, reason), pairs in listed)
-
-
-def idle(status: str, reason: str, pairs: Sequence[Pair]) -> Idle:
-    cases = tuple(dict.fromkeys(case for case, _ in pairs))
-    return Idle(
-        status=status, reason=reason or "no reason given", count=len(pairs), cases=cases[:NAMED],
-        targets=", ".join(dict.fromkeys(target for _, target in pairs)), more=max(0, len(cases) - NAMED),
-    )  # fmt: skip
+    idle: list[Idle] = []
+    for (status, reason), pairs in sorted(groups.items(), key=lambda group: -len(group[1])):
+        cases = tuple(dict.fromkeys(case for case, _ in pairs))
+        targets = ", ".join(dict.fromkeys(target for _, target in pairs))
+        idle.append(Idle(status=status, reason=reason or "no reason given", targets=targets, count=len(pairs),
+                         cases=cases[:NAMED], more=max(0, len(cases) - NAMED)))  # fmt: skip
+    return tuple(idle)

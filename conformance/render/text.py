@@ -1,6 +1,6 @@
-"""Words what reports hold in short lines: builds, counts, outcomes.
+"""Formats builds, counts and outcomes of reports as short lines.
 
-The lines are text as a report has it; whoever writes them somewhere escapes them for that place.
+The lines are not escaped: the caller escapes them for the place where they are written.
 """
 
 from __future__ import annotations
@@ -17,34 +17,29 @@ SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
 
 
 def build_name(build: Build) -> str:
-    """Return the words that tell a build from others."""
+    """Return a line that identifies a build."""
     debug = ", debug" if build.debug else ""
     return f"torch {build.torch} ({build.git[:8]}{debug}), Python {build.python}, {build.system}"
 
 
 def run_lines(report: Report) -> list[str]:
-    """Return which run the outcomes of a report are of, where there are several: those of a part of the cases first."""
+    """Return how many outcomes are of which run, where a report has several runs; partial runs come first."""
     if not report.header.partial_runs:
         return []
     ran = Counter(outcome.run for outcome in report.outcomes if outcome.status != "not-run")
-    total = f"{ran.total():,}"
-    words = [f"{run.run.started} (pytest {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs]
-    return [
-        *(
-            f"{ran[number]:,} of {total} outcomes are of the run of {shortened(words[number], LONG)}"
-            for number in range(1, len(words))
-        ),
-        f"the others are of the run of {shortened(words[0], LONG)}",
-    ]
+    calls = [f"{run.run.started} (pytest {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs]
+    first, *partial = [f"of the run of {shortened(call, LONG)}" for call in calls]
+    counted = [f"{ran[at]:,} of {ran.total():,} outcomes are {of_run}" for at, of_run in enumerate(partial, 1)]
+    return [*counted, f"the others are {first}"]
 
 
 def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:
-    """Return how many there are of each, without those of which there are none."""
+    """Return the counts that are not zero, in order, such as `3 pass, 1 fail`."""
     return ", ".join(f"{counts[name]} {name.replace('-', ' ')}" for name in order if counts.get(name))
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """Return what was wrong first, or why a case was not run; each value is cut, so that the others still show."""
+    """Return the first failure, or the reason why a case was not run; long values are cut."""
     known = f"{shortened(outcome.issue.reason)} " if outcome.issue is not None else ""
     if not outcome.failures:
         return f"{known}{shortened(outcome.reason, LONG)}".rstrip()
@@ -54,7 +49,7 @@ def outcome_line(outcome: Outcome) -> str:
     return f"{known}{path}expected {shortened(first.expected)}, observed {shortened(first.observed)}{more}"
 
 
-def listed(names: Sequence[str], word: str = "and") -> str:
+def phrase(names: Sequence[str], word: str = "and") -> str:
     """Return names as a phrase: `a`, `a and b`, `a, b and c`."""
     *others, last = names
     return f"{', '.join(others)} {word} {last}" if others else last

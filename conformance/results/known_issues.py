@@ -34,14 +34,14 @@ DEEPEST = 8  # includes within includes
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     """An entry: `case` on `targets` fails so with these releases; `step` and `kind` of a pattern may be left open.
 
-    On targets that fit `perhaps` alone, and on other `systems`, it may fail so, but need not.
+    On targets that fit `may_fail_on` alone, and on other `systems`, it may fail so, but need not.
     """
 
     file: str
     line: int
     case: str
     targets: tuple[str, ...]
-    perhaps: tuple[str, ...] = ()
+    may_fail_on: tuple[str, ...] = ()
     systems: tuple[str, ...] = ("*",)
     torch: str
     status: Status
@@ -75,7 +75,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 
     def may_hold(self, target: Target, build: Build) -> bool:
         """Whether the case can fail so on `target`."""
-        here = any(fits(pattern, target) for pattern in (*self.targets, *self.perhaps))
+        here = any(fits(pattern, target) for pattern in (*self.targets, *self.may_fail_on))
         return here and versions.holds(self.torch, build.torch)
 
     def describes(self, found: Fingerprint) -> bool:
@@ -162,7 +162,7 @@ def entries_now(entry: KnownIssue, cases: Sequence[str]) -> Iterator[KnownIssue]
     Where a case was split nobody knows which of them fails, and at which step.
     """
     if len(cases) > 1:
-        perhaps = (*entry.targets, *entry.perhaps)
+        may_fail_on = (*entry.targets, *entry.may_fail_on)
         entry = replace(entry, targets=(), perhaps=perhaps, step=None, earlier=entry.case)
     yield from (replace(entry, case=case, earlier=entry.case) for case in cases) if cases else [entry]
 
@@ -173,7 +173,7 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
     if problems:
         raise CaseFileError(problems)
     entries: list[KnownIssue] = []
-    shared = {key: tuple(root.value[key].plain) for key in ("systems", "perhaps") if key in root.value}
+    shared = {key: tuple(root.value[key].plain) for key in ("systems", "may_fail_on") if key in root.value}
     for node in root.value["issues"].value:
         problems += problems_in(node, name, shared)
         if not problems:
@@ -202,11 +202,12 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
 def entry_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> KnownIssue:
     """Return the entry that a node holds; `shared` is what the list says for all of its entries."""
     fails = node.value["fails"].plain
-    perhaps = tuple(node.value["perhaps"].plain) if "perhaps" in node.value else shared.get("perhaps", ())
+    own = node.value.get("may_fail_on")
+    may_fail_on = shared.get("may_fail_on", ()) if own is None else tuple(own.plain)
     return KnownIssue(
         file=name, line=node.line, status=fails["status"], step=fails.get("step"),
         kind=tuple(fails["kind"]) if "kind" in fails else None,
-        targets=tuple(node.value["targets"].plain), perhaps=perhaps, systems=shared.get("systems", ("*",)),
+        targets=tuple(node.value["targets"].plain), may_fail_on=may_fail_on, systems=shared.get("systems", ("*",)),
         review=date.fromisoformat(node.value["review"].value), link=node.value["link"].value or "",
         **{key: node.value[key].value for key in ("case", "torch", "reason")},
     )  # fmt: skip
@@ -228,9 +229,9 @@ def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) ->
         date.fromisoformat(review.value)
     except ValueError:
         yield problem(review, name, "review", f"expected a date such as 2027-01-31, got {quoted_value(review.value)}")
-    perhaps = node.value["perhaps"].value if "perhaps" in node.value else shared.get("perhaps")
-    if not node.value["targets"].value and not perhaps:
-        yield problem(node.value["targets"], name, "targets", "expected some target, here or as `perhaps`")
+    may_fail_on = node.value["may_fail_on"].value if "may_fail_on" in node.value else shared.get("may_fail_on")
+    if not node.value["targets"].value and not may_fail_on:
+        yield problem(node.value["targets"], name, "targets", "expected some target, here or as `may_fail_on`")
     if not PATTERN.search(node.value["case"].value):
         needed = ("step", "kind") if fails.value["status"].value in AT_A_STEP else ()
         for key in needed:

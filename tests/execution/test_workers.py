@@ -136,7 +136,7 @@ def test_the_last_words_of_a_dead_worker_are_kept(session: Session) -> None:
     session.cases(talks="- a = tensor([2.0])\n- print('farewell')\n- torch.sinh(a)\n- expect: {a: [2.0]}\n")
     result = session.run("--device-module", "broken")
     assert result.outcomes["talks"]["stderr"].endswith("farewell")
-    assert "the last that the worker wrote:\n" in result.output
+    assert "the end of the worker's output:\n" in result.output
     assert "\n  farewell\n" in result.output
 
 

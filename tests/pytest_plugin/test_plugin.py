@@ -269,7 +269,7 @@ def test_a_defect_of_the_suite_is_no_verdict_on_torch_even_where_an_issue_is_kno
     assert "ERROR at call of second[cpu-float32]" in result.output
     assert "a defect of the suite, which says nothing of torch; please report it: first.yaml:" in result.output
     assert "the suite raised KeyError: 'x'" in result.output
-    assert "knows of another failure" not in result.output
+    assert "describes another failure" not in result.output
     assert "1 error" in result.output
 
 

@@ -9,7 +9,7 @@ from running import FIRST, RULES, case_of
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.model.case import Case
-from conformance.render.history import BehaviourChange, behaviour_changes_of, markdown_of, text_of
+from conformance.render.history import BehaviourChange, behaviour_changes_of, history_markdown, history_text
 
 Told = tuple[str, str, str, str]  # release, place, before, after
 
@@ -96,7 +96,7 @@ def changes() -> list[BehaviourChange]:
 
 def test_text_goes_release_by_release() -> None:
     assert (
-        text_of(changes())
+        history_text(changes())
         == f"""\
 torch 2.1
   t  (t.yaml:{FIRST}, int(2))
@@ -112,7 +112,7 @@ torch 2.10
 
 
 def test_markdown_is_a_table_that_no_value_breaks() -> None:
-    assert markdown_of(changes()).splitlines()[2:] == [
+    assert history_markdown(changes()).splitlines()[2:] == [
         "| 2.1 | `t` | `int(2)` | `1` | `2 ⟨U+007C⟩ 3` |",
         "| 2.10 | `t` | `int(4)` | `1` | `4` |",
     ]

@@ -104,7 +104,7 @@ def test_an_entry_holds_for_its_case_releases_and_targets_alone(tmp_path: Path) 
 
 
 def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
-    issues = known(tmp_path, {"perhaps": ["*"]})
+    issues = known(tmp_path, {"may_fail_on": ["*"]})
     assert judged(issues, FAILED, target=CUDA) == "known"
     assert judged(issues, GOOD, target=CUDA) == "pass"
     assert judged(issues, failed("b"), target=CUDA) == "fail"
@@ -112,9 +112,9 @@ def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
 
 
 def test_a_list_can_say_for_all_of_its_entries_where_they_may_fail_too(tmp_path: Path) -> None:
-    path = listed(tmp_path / "known-issues.yaml", {}, {"case": "b", "perhaps": ["mps"]}, perhaps=["cuda"])
+    path = listed(tmp_path / "known-issues.yaml", {}, {"case": "b", "may_fail_on": ["mps"]}, may_fail_on=["cuda"])
     issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")
-    assert [entry.perhaps for entry in issues.entries] == [("cuda",), ("mps",)]
+    assert [entry.may_fail_on for entry in issues.entries] == [("cuda",), ("mps",)]
     assert (judged(issues, FAILED, target=CUDA), judged(issues, FAILED, target=CUDA, case="b")) == ("known", "fail")
 
 
@@ -184,7 +184,7 @@ def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
         ({"review": "2027-02-30"}, "review: expected a date such as 2027-01-31, got '2027-02-30'"),
         ({"review": 2027}, "expected a date such as 2027-01-31, got 2027 (quote it)"),
         ({"link": "pytorch#1"}, "expected a link that begins with https://, or null"),
-        ({"targets": []}, "targets: expected some target, here or as `perhaps`"),
+        ({"targets": []}, "targets: expected some target, here or as `may_fail_on`"),
         ({"targets": ["cpu float32"]}, "expected a device, or a device and a dtype, such as cpu"),
         ({"targets": "cpu"}, "targets: expected a list, got 'cpu'"),
         ({"case": "A b"}, "expected a case's id, or a pattern with * and ?"),
@@ -242,7 +242,7 @@ def test_an_include_that_leads_nowhere_is_said_with_its_place(tmp_path: Path, in
 def test_the_schema_accepts_what_loads() -> None:
     schema = load_schema("known-issues.schema.json")
     Draft202012Validator.check_schema(schema)
-    Draft202012Validator(schema).validate({"issues": [ENTRY, {**ENTRY, "link": None, "perhaps": ["*"]}]})
+    Draft202012Validator(schema).validate({"issues": [ENTRY, {**ENTRY, "link": None, "may_fail_on": ["*"]}]})
 
 
 @pytest.mark.slow
@@ -292,9 +292,7 @@ def test_a_failure_that_is_none_of_the_known_ones_is_red_and_says_so(session: Se
     listed(session.directory / "known-issues.yaml", {"torch": ">=1.13"})
     result = session.run()
     assert (result.status, result.statuses) == (1, {"a": "fail"})
-    words = (
-        "known-issues.yaml:1 knows of another failure: fail at step 2 (a.grad), and this is fail at step 2 (a.is_leaf)"
-    )
+    words = "known-issues.yaml:1 describes another failure: fail at step 2 (a.grad); this is fail at step 2 (a.is_leaf)"
     assert words in result.output
 
 

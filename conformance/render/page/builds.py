@@ -1,4 +1,4 @@
-"""What the page says of each build: a name, a label that tells it from the others, and its facts. Plain data."""
+"""The builds of the page as plain data: a name, a label that distinguishes it, and its facts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.render.text import run_lines
 
 
 def release_key(build: Build) -> tuple[Version, str, tuple[int, ...], str]:
-    """Return what sorts builds by release; one whose version nobody understands comes first."""
+    """Return a sort key by release; a version that can't be parsed comes first."""
     try:
         version = versions.version_of(build.torch)
     except ValueError:
@@ -30,7 +30,7 @@ def release_key(build: Build) -> tuple[Version, str, tuple[int, ...], str]:
 def builds_of(
     reports: Sequence[Report], outcomes: Sequence[Mapping[Pair, Outcome]], own: Report | None
 ) -> list[dict[str, Any]]:
-    """Return what the page says of each build; `own` is the one that has just been tested."""
+    """Return the records of builds for the page; `own` is the report of the run that has just ended."""
     taken: set[str] = set()
     builds = []
     for report, found in zip(reports, outcomes, strict=True):
@@ -63,7 +63,7 @@ def builds_of(
 
 
 def facts_of(report: Report) -> list[tuple[str, str]]:
-    """Return the facts of a build by name; whatever stands here, the page of the build shows."""
+    """Return the facts of a build by name; all of them are displayed on the page of the build."""
     build, run, suite = report.build, report.header.run, report.header.suite
     compiled = [
         "debug" if build.debug else "release",
@@ -99,7 +99,7 @@ def free_name(slug: str, taken: Container[str]) -> str:
 
 
 def release_of(build: Build) -> str:
-    """Return the release that a build is of, or leads to; of one whose version nobody understands, that version."""
+    """Return the release that a build is of, or leads to; or its version where that can't be parsed."""
     try:
         return ".".join(map(str, versions.version_of(build.torch).release))
     except ValueError:
@@ -107,12 +107,12 @@ def release_of(build: Build) -> str:
 
 
 def label(builds: Sequence[dict[str, Any]], reports: Sequence[Report]) -> None:
-    """Give each build the shortest label that tells it from the others of its release."""
-    shown = {build["id"]: label_facts(report, build["release"]) for build, report in zip(builds, reports, strict=True)}
+    """Give each build the shortest label that distinguishes it from the others of its release."""
+    facts = {build["id"]: label_facts(report, build["release"]) for build, report in zip(builds, reports, strict=True)}
     alike: Counter[tuple[str, ...]] = Counter()
     for build in builds:
-        own = shown[build["id"]]
-        others = [shown[other["id"]] for other in builds if other["release"] == build["release"]]
+        own = facts[build["id"]]
+        others = [facts[other["id"]] for other in builds if other["release"] == build["release"]]
         telling = {name for name in own if len({other[name] for other in others}) > 1}
         build["label"] = [own[name] for name in own if name in telling | {"stage", "python"} and own[name]]
         name = (build["release"], *build["label"])
@@ -124,7 +124,7 @@ def label(builds: Sequence[dict[str, Any]], reports: Sequence[Report]) -> None:
 
 
 def label_facts(report: Report, release: str) -> dict[str, str]:
-    """Return the facts by which labels tell builds of a release apart, those that are asked first before the others."""
+    """Return the facts that labels are made of, the most important first."""
     public, _, local = report.build.torch.partition("+")
     return {
         "stage": public.removeprefix(release).lstrip("."),

@@ -1,4 +1,4 @@
-"""Lays out the picture of a graph: where each tensor and node stands, and how each edge runs. Plain data.
+"""Lays out the drawing of a graph as plain data: the place of each tensor and node, and the path of each edge.
 
 Tensors and nodes are drawn in the direction in which values flow: a leaf stands above the operations that use it, a
 result below the one that made it.
@@ -12,6 +12,7 @@ from typing import Any
 
 from conformance.model.graph import Graph, GraphNode, GraphTensor
 from conformance.render.page.layers import Point, Size, lay_out
+from conformance.render.text import shortened
 
 CHARACTER = 7.3  # the width of a character, in CSS pixels, as everything here
 LINE = 16
@@ -21,7 +22,7 @@ WIDE = 1100  # of parts side by side; one that is wider by itself has a row of i
 SHAPE_SHOWN = 4
 SAVED_SHOWN = 6
 LONGEST_NAME = 60
-MOST_BOXES = 200  # more than that can't be read
+MOST_BOXES = 200  # more can't be read
 MOST_PLACES = 6000  # of boxes, and of edges on their way past others; more take seconds to lay out
 
 Link = tuple[int, int, str]  # from, to, and what kind: flow or memory
@@ -57,9 +58,9 @@ def tensor_box(tensor: GraphTensor) -> tuple[str, list[str], Size]:
     """Return the kind, text and size of a tensor's box: its name and shape, then what autograd makes of it."""
     kind = "plain" if not tensor.requires_grad else "leaf" if tensor.is_leaf else "result"
     more = ", …" if len(tensor.shape) > SHAPE_SHOWN else ""
-    shape = cut(f"[{', '.join(map(str, tensor.shape[:SHAPE_SHOWN]))}{more}]")
+    shape = shortened(f"[{', '.join(map(str, tensor.shape[:SHAPE_SHOWN]))}{more}]", LONGEST_NAME)
     flags = [word for word, holds in (("leaf", tensor.is_leaf), ("requires grad", tensor.requires_grad)) if holds]
-    lines = [f"{cut(tensor.name) or 'a tensor'} {shape}", ", ".join(flags) or "no grad"]
+    lines = [f"{shortened(tensor.name, LONGEST_NAME) or 'a tensor'} {shape}", ", ".join(flags) or "no grad"]
     if tensor.retains_grad and not tensor.is_leaf:
         lines.append("retains grad")
     if tensor.accumulates:
@@ -76,13 +77,9 @@ def node_box(graph: Graph, node: GraphNode) -> tuple[str, list[str], Size]:
         name = (
             graph.tensors[saved.tensor].name if saved.tensor is not None and saved.tensor < len(graph.tensors) else ""
         )
-        named.append(cut(f"{saved.name} = {name}" if name and name != saved.name else saved.name))
-    lines = [cut(node.name), *(["saved " + ", ".join(named)] if named else [])]
+        named.append(shortened(f"{saved.name} = {name}" if name and name != saved.name else saved.name, LONGEST_NAME))
+    lines = [shortened(node.name, LONGEST_NAME), *(["saved " + ", ".join(named)] if named else [])]
     return "node", lines, size_of(lines)
-
-
-def cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…"
 
 
 def links_of(graph: Graph) -> list[Link]:

@@ -1,6 +1,6 @@
 """The matrix: many reports side by side, a row for each case and a column for each device of each build.
 
-It is plain data, ready for JSON, and as small as the page needs it: what stands in many cells stands once in a list.
+The page gets it as plain data, ready for JSON; messages that stand in many cells are kept once, in a list.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.rule import Rule
 from conformance.model.status import STATUSES
 from conformance.render.page.builds import builds_of, release_key
+from conformance.render.text import LONG, shortened
 from conformance.results.compact import is_bare
 from conformance.results.diff import wording_of
 from conformance.results.fingerprint import fingerprint
 
 # One letter for each status, in their order from a on; a blank is for what was not planned.
 MARKS = {status: chr(ord("a") + number) for number, status in enumerate(STATUSES)}
-LONGEST_MESSAGE = 300
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, kw_only=True):
-    """Reports in the order of releases, their columns, and the newest record of each case that any of them has."""
+    """Reports in the order of releases, their columns, and the newest record of each case."""
 
     reports: tuple[Report, ...]
     columns: tuple[Column, ...]
@@ -50,7 +50,7 @@ def matrix_of(reports: Sequence[Report]) -> Matrix:
     ordered = tuple(sorted(reports, key=lambda report: release_key(report.build)))
     cases: dict[str, CaseRecord] = {}
     rules: dict[str, Rule] = {}
-    for report in reversed(ordered):  # the newest first, whose words count if it has any
+    for report in reversed(ordered):  # the newest first; its texts are used if it has any
         cases.update((case.id, case) for case in report.cases if case.id not in cases or is_bare(cases[case.id]))
         rules.update((name, rule) for name, rule in report.rules.items() if name not in rules)
     columns = tuple(column for index, report in enumerate(ordered) for column in columns_of(index, report))
@@ -65,7 +65,7 @@ def columns_of(index: int, report: Report) -> list[Column]:
     targets: dict[str, dict[str, str]] = {}
     for target in report.targets:
         device, _, dtype = target.rpartition("-")
-        if not (device and dtype):  # not as this suite names targets, but whole, so that no two become one
+        if not (device and dtype):  # not a name of this suite: kept whole, so that targets stay distinct
             device, dtype = target, ""
         targets.setdefault(device, {})[dtype] = target
     devices = sorted(targets, key=lambda name: (IN_TREE.index(name) if name in IN_TREE else len(IN_TREE), name))
@@ -73,12 +73,10 @@ def columns_of(index: int, report: Report) -> list[Column]:
 
 
 def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
-    """Return what the page must know before anything is opened."""
-    topics = list(dict.fromkeys(case.topic for case in matrix.cases))
-    files = list(dict.fromkeys(case.file for case in matrix.cases))
-    place = {name: number for number, name in enumerate(matrix.rules)}
-    topic_place = {name: number for number, name in enumerate(topics)}
-    file_place = {name: number for number, name in enumerate(files)}
+    """Return the index of the page: all that is needed before a case is opened."""
+    topics = {name: number for number, name in enumerate(dict.fromkeys(case.topic for case in matrix.cases))}
+    files = {name: number for number, name in enumerate(dict.fromkeys(case.file for case in matrix.cases))}
+    rules = {name: number for number, name in enumerate(matrix.rules)}
     dtypes = sorted(
         {dtype for column in matrix.columns for dtype in column.targets},
         key=lambda name: (DTYPES.index(name) if name in DTYPES else len(DTYPES), name),
@@ -99,8 +97,8 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
         ],
         "dtypes": dtypes,
         "messages": list(notes.messages),
-        "topics": topics,
-        "files": files,
+        "topics": list(topics),
+        "files": list(files),
         "rules": [
             [name, rule.text, rule.level, rule.link, rule.topic, rule.since] for name, rule in matrix.rules.items()
         ],
@@ -108,10 +106,10 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
             [
                 case.id,
                 case.title,
-                topic_place[case.topic],
+                topics[case.topic],
                 int(case.level == "observed"),
-                [place[rule] for rule in case.rules],
-                file_place[case.file],
+                [rules[rule] for rule in case.rules],
+                files[case.file],
                 case.line,
             ]
             for case in matrix.cases
@@ -122,7 +120,7 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
 
 
 class Notes:
-    """What cells say beyond their status: each message and each fingerprint once."""
+    """The messages, fingerprints and wordings of cells, each with a number."""
 
     def __init__(self) -> None:
         self.messages: dict[str, int] = {}
@@ -130,11 +128,8 @@ class Notes:
         self.wordings: dict[Any, int] = {}
 
     def of(self, outcome: Outcome) -> tuple[int, int, int]:
-        summary = outcome.summary
-        shown = summary if len(summary) <= LONGEST_MESSAGE else summary[:LONGEST_MESSAGE] + "…"
-        message = self.messages.setdefault(shown, len(self.messages))
         return (
-            message,
+            self.messages.setdefault(shortened(outcome.summary, LONG), len(self.messages)),
             self.fingerprints.setdefault(fingerprint(outcome), len(self.fingerprints)),
             self.wordings.setdefault(repr(wording_of(outcome)), len(self.wordings)),
         )
@@ -157,7 +152,7 @@ def cells(matrix: Matrix, column: Column, target: str, notes: Notes) -> dict[str
 
 
 def revisions_of(matrix: Matrix) -> dict[str, dict[str, int | None]]:
-    """Return, by case and build, which revision of a case a build has, where that isn't 0, the one that is shown.
+    """Return, by case and build, which revision of a case a build has, where it is not 0, the displayed one.
 
     None stands for a build whose report doesn't have the case.
     """
@@ -173,9 +168,9 @@ def revisions_of(matrix: Matrix) -> dict[str, dict[str, int | None]]:
 
 
 def variants_of(matrix: Matrix) -> dict[str, tuple[list[str], list[int]]]:
-    """Return what cases expect by version: each set of conditions that hold for a build, and by build which it is.
+    """Return the conditions on torch in each case: the sets of them that hold on builds, and which set holds on which.
 
-    The sets are in words, in the order of the builds.
+    The sets are texts, in the order of the builds.
     """
     variants = {}
     for number, case in enumerate(matrix.cases):

@@ -1,7 +1,7 @@
-"""The compatibility report as one HTML page that needs nothing but itself.
+"""The compatibility report as one self-contained HTML page.
 
 The page holds an index, which it unpacks when it is opened, and the details of the cases in parts, which it unpacks
-when somebody looks at one of them. Each is deflated JSON in base64: small, and nothing in it can be taken for markup.
+when one of their cases is opened. Each is deflated JSON in base64, which is small and can't contain markup.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from conformance.results.store import encoded
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = "dom view data find matrix form changes graph case build main".split()
 CHUNK = 128  # cases in a part
-LEVEL = 5  # of deflating: more takes longer, and hardly makes it smaller
+LEVEL = 5  # of compression: higher ones take longer for little gain
 
 
 def page_of(
@@ -42,13 +42,12 @@ def page_of(
 ) -> str:
     """Return the page of `reports`.
 
-    `skipped` says of reports that aren't in it why they aren't; `read` holds cases of the suite, with scripts, which
-    those cases of reports have that have their digests; `own` is the one of the reports that belongs to the run that
-    has just ended, if any does.
+    `skipped` holds the reasons why other reports were left out; `read` holds the cases of the suite with their scripts,
+    which are used for cases of reports with the same digest; `own` is the report of the run that has just ended.
     """
     matrix = matrix_of(reports)
     scripts = {(case.id, case.digest): script for case, script in read}
-    # Cases that look alike lie side by side in the parts, where deflating finds what they share.
+    # Similar cases are neighbours in the parts, so that compression finds what they share.
     alike = sorted(matrix.cases, key=lambda record: record.yaml.partition("steps:")[2])
     places = {record.id: place for place, record in enumerate(alike)}
     shared = {**tables(), "chunk": CHUNK, "snippets": SNIPPETS}
@@ -61,7 +60,7 @@ def page_of(
     return template().render(
         version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,
         skipped=skipped, parts=parts,
-        style=style, script=script, style_digest=digest_of(style), script_digest=digest_of(script),
+        style=style, script=script, style_digest=csp_digest(style), script_digest=csp_digest(script),
     )  # fmt: skip
 
 
@@ -70,14 +69,14 @@ def packed(value: Any) -> str:
     return base64.b64encode(zlib.compress(encoded(value).encode(), LEVEL)).decode("ascii")
 
 
-def digest_of(text: str) -> str:
-    """Return the digest by which the page's policy knows a script or style of its own from any other."""
+def csp_digest(text: str) -> str:
+    """Return the digest by which the Content-Security-Policy of the page allows a script or style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 @cache
 def template() -> Template:
-    """Return the page's template, ready to be filled in."""
+    """Return the compiled template of the page."""
     loader = FileSystemLoader(TEMPLATES)
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, finalize=made_visible, trim_blocks=True
@@ -91,7 +90,7 @@ def made_visible(value: Any) -> Any:
 
 @cache
 def assets() -> tuple[Markup, Markup]:
-    """Return the page's style and script, which are its own and no text of somebody else's."""
+    """Return the style and script of the page, unescaped."""
     style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
     script = '"use strict";\n' + "\n".join((TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
     return Markup(style), Markup(script)  # noqa: S704 - files of this package

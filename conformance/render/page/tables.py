@@ -1,4 +1,4 @@
-"""The tables of statuses and of kinds of change as the page takes them. Plain data."""
+"""The tables of statuses and of kinds of change in the form that the page uses, ready for JSON."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import MARKS
 from conformance.results.diff import DECISIONS, DEGREES, MEANINGS, Decision
 
-# A kind that only the page tells, since it knows what holds for which release: `diff` compares outcomes.
+# A kind that only the page has: `diff` compares outcomes alone, the page also what is expected on each release.
 EXPECTATION = "expectation-changed"
-HELD_TO_ELSE = "holds in both, but the releases are held to different things"
+EXPECTATION_MEANING = "holds in both, but different things are expected on the two releases"
 
 
 def tables() -> dict[str, Any]:
-    """Return the tables; decisions are by what was said before, what is said now, and in what outcomes differ."""
+    """Return the tables; a decision depends on both verdicts and on the degree in which the outcomes differ."""
     return {
         "statuses": [
             {
@@ -24,7 +24,7 @@ def tables() -> dict[str, Any]:
             }
             for status, row in ((status, TABLE[status]) for status in STATUSES)
         ],
-        "kinds": [*MEANINGS.items(), (EXPECTATION, HELD_TO_ELSE)],
+        "kinds": [*MEANINGS.items(), (EXPECTATION, EXPECTATION_MEANING)],
         "degrees": [*DEGREES[:-1], "expectation", DEGREES[-1]],
         "decisions": {
             was: {now: with_expectation(was == now == "held", each) for now, each in row.items()}
@@ -34,6 +34,6 @@ def tables() -> dict[str, Any]:
 
 
 def with_expectation(is_held: bool, decision: Decision) -> dict[str, str | None]:
-    """Return a decision that also says what a difference in the expectation alone comes to."""
+    """Return a decision with the kind of change for outcomes that differ in the expectation alone."""
     by_degree = dict[str, str | None](decision.items())
     return {**by_degree, "expectation": EXPECTATION if is_held else decision["nothing"]}

@@ -1,7 +1,7 @@
-"""Cuts the worker's modules into their definitions, so that a script can carry along those that it needs.
+"""Splits the worker's modules into definitions, of which a stand-alone script contains those that it needs.
 
-The modules are read as text: importing them would bring torch. A name has one definition in all of them together. A
-statement that defines nothing is carried where all is that it names. Types are left out, as they are for the suite.
+The modules are read as text, because importing them would import torch. Each name has one definition in all of them. A
+statement that defines no name is included with all the names that it uses. Type annotations are left out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from conformance.render.script.names import names_of_module
 
 WORKER = Path(conformance.__file__).parent / "worker"
 MODULES = "values lacking failures checks reference factories functions standalone".split()  # in the order of scripts
-REGISTRY = "CHECKS"  # of which each entry is carried by itself
+REGISTRY = "CHECKS"  # of which each entry is a piece by itself
 ALWAYS = ("torch", "unexpected", "DEVICE", "DTYPE", "warnings")
-REMARK = re.compile(r" +# (?:noqa|type: ignore|fmt: ).*")  # what only the suite's own tools read
+REMARK = re.compile(r" +# (?:noqa|type: ignore|fmt: ).*")  # for the linters of the suite
 
 IMPORT = (ast.Import, ast.ImportFrom)
 DEFINITION = (ast.FunctionDef, ast.ClassDef)
@@ -43,7 +43,7 @@ TOGETHER = "''', _parts)\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Some text of a module and the global names in it; `is_free` where it comes along by itself."""
+    """Some text of a module and the global names in it; `is_free` where nothing needs to ask for it."""
 
     text: str
     names: frozenset[str] = frozenset()
@@ -65,7 +65,7 @@ def read_pieces() -> dict[str, Piece]:
             if piece.text.startswith(("import ", "from ")):
                 imports[name] = piece
             elif name in others:
-                raise ValueError(f"worker/{module}.py: {name} has a definition in another module that scripts carry")
+                raise ValueError(f"worker/{module}.py: {name} is also defined in another module that scripts contain")
             else:
                 others[name] = piece
     ordered = sorted(imports.items(), key=lambda item: (item[1].text.startswith("from"), item[1].text))
@@ -92,7 +92,7 @@ def pieces_of(text: str, module: str) -> Iterator[tuple[str, Piece]]:
 
 
 def entries_of(node: ast.stmt, text: str, gap: str) -> Iterator[tuple[str, Piece]]:
-    """Yield the pieces of the registry: what begins it, each entry, and what ends it."""
+    """Yield the pieces of the registry: its first lines, each entry, and its closing bracket."""
     assert isinstance(node, ast.AnnAssign)
     assert isinstance(node.value, ast.Dict)
     lines = text.splitlines(keepends=True)
@@ -160,7 +160,7 @@ def needs_of(name: str) -> frozenset[str]:
 
 @cache
 def parts_with(wanted: frozenset[str]) -> tuple[str, ...]:
-    """Return the names of the pieces of a script that has use for those that are `wanted`, in order."""
+    """Return the names of the pieces that a script needs for those that are `wanted`, in order."""
     found = frozenset().union(*map(needs_of, wanted | {"start"}))
     found |= {name for name in FREE if needs_of(name) - {name} <= found}
     return tuple([name for name in PIECES if name in found])
@@ -168,5 +168,5 @@ def parts_with(wanted: frozenset[str]) -> tuple[str, ...]:
 
 @cache
 def names_in_parts(parts: tuple[str, ...]) -> frozenset[str]:
-    """Return the global names of some pieces, which are no case's own."""
+    """Return the global names of some pieces, which a case must not set."""
     return frozenset().union(*[PIECES[name].names for name in parts])

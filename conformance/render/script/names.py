@@ -1,7 +1,7 @@
-"""Tells which names of the vocabulary the text of a case uses, and what a script must do to have each.
+"""Finds the names of the vocabulary that the text of a case uses, and what a script must import or define for them.
 
-A fact is `("import", module, name)`, `("import", module, name, as)`, or one of `random`, `made` and `layer`, for what
-the suite makes in its own way: `("made", "torch", "ones")` for `torch.ones`, `("made", "", "ones")` for `ones` alone;
+A fact is `("import", module, name)`, `("import", module, name, as)`, or one of `random`, `made` and `layer`, for names
+that the suite replaces: `("made", "torch", "ones")` for `torch.ones`, `("made", "", "ones")` for `ones` alone;
 or `("suite", name)`, or `("namespace", path)` for a namespace that stands alone.
 """
 
@@ -27,7 +27,7 @@ NAME = r"(?<![\w.])([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)(?!\w)(?!\s*=[^=])"
 NAMES = re.compile(NAME)
 NAMES_OUTSIDE_STRINGS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|" + NAME)
 CODE_IN_STRINGS = ("f'", 'f"', "'''", '"""')  # where that is, strings are no different from code
-# Where a statement may bind names; what else this finds costs only time.
+# Where a statement may bind names; finding too many only costs time.
 ASSIGNED = re.compile(r"^ *([\w ,.*()\[\]]+)=(?!=)|[;:] *([\w ,.*\[\]]+)=(?!=)", re.MULTILINE)
 NAMED = re.compile(r"\b(?:as|class|def|global)\s+([\w ,]+)|\bfor\s([\w\s,()*]+?)\sin\b|(\w+)\s*:=")
 # Where names are bound for a function or a comprehension alone.
@@ -38,7 +38,7 @@ ATTRIBUTE = re.compile(r"\.(?:\s|\\\n|#.*\n)*([A-Za-z]\w*)")
 KNOWN = vocabulary.ATTRIBUTES.keys() | {
     name for path, names in vocabulary.NAMESPACES.items() for name in (*path.split("."), *names)
 }
-# Attributes by which frames, files and compilers are reached from what a case can get hold of.
+# Attributes by which a case could reach frames, files or compilers from objects that it has.
 WAYS_OUT = re.compile(
     r"(?:gi|cr|ag|tb)_\w+|f_(?:back|builtins|code|globals|locals|trace)|tofile|dumps?|from_file|from_buffer|ctypes"
     r"|share_memory_|compile|format(?:_map)?"
@@ -49,10 +49,9 @@ WAYS_OUT = re.compile(
 class Uses:
     """What the texts of a case use: facts for all of them, and those that are needed under a condition only.
 
-    `bound` holds all names that the case binds, and perhaps others. `leads_out` is whether an attribute that the case
-    defines could be read from what isn't its own. The worker asks at each such read; a script is to be read by
-    people and can't. So it may have no name that leads on from objects of Python or torch, nor any beside a
-    namespace that goes astray.
+    `bound` holds all names that the case binds, and possibly more. `leads_out` is whether an attribute that the case
+    defines could be read from an object that isn't its own. The worker checks each such read; a script has no such
+    check, so it must not use attribute names that lead further from objects of Python or torch.
     """
 
     facts: frozenset[Fact] = frozenset()
@@ -170,14 +169,14 @@ def looked_up(names: Set[str], texts: Texts) -> set[str]:
                 ready.add(name)
             elif name not in ready:
                 sought.add(name)
-        for inner in inside(code):
+        for inner in inner_codes(code):
             loads = (name for operation, name in operations(inner, names) if operation[:4] == "LOAD")
             sought.update(name for name in loads if name not in ready)
     return sought
 
 
 def is_set_first(name: str, texts: Texts) -> bool:
-    """Whether the first text that says `name` is a plain assignment to it."""
+    """Whether the first text that contains `name` is a plain assignment to it."""
     says = re.compile(rf"\b{name}\b")
     left, _, right = next(text for _, text in texts if says.search(text)).partition("=")
     return left.rstrip() == name and not says.search(right)
@@ -185,13 +184,12 @@ def is_set_first(name: str, texts: Texts) -> bool:
 
 def sets_any_of(names: Set[str], texts: Texts) -> bool:
     """Whether a case sets one of `names`."""
-    for code in codes_with(names, texts):
-        kinds = {"STORE_NAME", "STORE_GLOBAL"}
-        if any(operation in kinds for operation, _ in operations(code, names)):
-            return True
-        if any(operation == "STORE_GLOBAL" for inner in inside(code) for operation, _ in operations(inner, names)):
-            return True
-    return False
+    return any(
+        operation == "STORE_GLOBAL" or (operation == "STORE_NAME" and code is outer)
+        for outer in codes_with(names, texts)
+        for code in (outer, *inner_codes(outer))
+        for operation, _ in operations(code, names)
+    )
 
 
 def codes_with(names: Set[str], texts: Texts) -> Iterator[types.CodeType]:
@@ -210,17 +208,17 @@ def operations(code: types.CodeType, names: Set[str]) -> Iterator[tuple[str, str
             yield instruction.opname, instruction.argval
 
 
-def inside(code: types.CodeType) -> Iterator[types.CodeType]:
+def inner_codes(code: types.CodeType) -> Iterator[types.CodeType]:
     """Yield the code of the functions and classes inside some code."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield constant
-            yield from inside(constant)
+            yield from inner_codes(constant)
 
 
 @cache
 def names_of_module(text: str) -> frozenset[str]:
     """Return the global names that some code sets or looks up."""
     code = compile(text, "<parts>", "exec", dont_inherit=True)
-    whole = [code, *inside(code)]
+    whole = [code, *inner_codes(code)]
     return frozenset(name for some in whole for _, name in operations(some, set(some.co_names)))

@@ -1,8 +1,7 @@
 """Writes a case as a script in plain torch that comes to the same outcome, without this suite and without pytest.
 
-After those definitions of the worker that it needs come the case's own statements as they stand, with a call of `check`
-for each line of its expectations between them. Alternatives are chosen when the script runs, so that it is the same
-for every torch.
+A script consists of the worker's definitions that it needs and the unchanged statements of the case, with a call of
+`check` for each line of its expectations. Alternatives are chosen when it runs, so that it is the same for every torch.
 """
 
 from __future__ import annotations
@@ -48,10 +47,10 @@ def script_of(case: Case) -> Script:
 
 
 def script_for(case: Case) -> Script:
-    """Return the script of a case; where writing it fails, which is no reason not to run the case, it says so."""
+    """Return the script of a case, or where writing it fails, one that prints the internal error."""
     try:
         return script_of(case)
-    except Exception as error:  # noqa: BLE001 - whatever it is
+    except Exception as error:  # noqa: BLE001 - a missing script must not stop the run
         why = " ".join(f"internal-error: the script can't be written: {type(error).__name__}: {error}".split())
         lines = [comment(line) for line in traceback.format_exc().splitlines()]
         lines += [f"print({why!a})", "raise SystemExit(1)", ""]
@@ -70,7 +69,7 @@ def written(case: Case, writer: ScriptWriter) -> tuple[list[str], frozenset[str]
 
 
 def aliases(names: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that give to what a case's lines use of the parts names that no case can have."""
+    """Yield the lines that give names with an underscore, which no case can have, to functions of the parts."""
     for name in sorted(names):
         yield f"_{name} = {name}" if name in BUILTIN else f"_{name} = _parts[{name!r}]"
 
@@ -126,7 +125,7 @@ def prepared(uses: Uses, writer: ScriptWriter) -> Iterator[str]:
 
 
 def maker_lines(made: Mapping[tuple[str, str], Sequence[str]], writer: ScriptWriter) -> Iterator[str]:
-    """Yield the lines that seed what is drawn at random, and that make tensors and modules where they belong."""
+    """Yield the lines that make random functions seeded, and place what factories and modules make on the target."""
 
     def maker(kind: str, path: str) -> str:
         path, like, _ = path.partition("_like")

@@ -1,4 +1,4 @@
-"""Writes the steps of a case as lines of plain torch, with calls of the parts of a script between its statements."""
+"""Writes the steps of a case as lines of a script: its statements, and calls that check its expectations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conformance.render.script.carried import entry
 WIDTH = 112
 UNUSUAL = re.compile(r"[^ -~\n]")
 LAYOUT = str.maketrans("", "", "\n\t")
-OWN_LINES = re.compile(r"'''|\"\"\"|\\\n")  # of what would be another text if it were indented
+OWN_LINES = re.compile(r"'''|\"\"\"|\\\n")  # of text that indentation would change
 SPECIAL = re.compile(r"[{]|nan|inf")  # in what may be more than its repr
 TOLERANCES = ("rtol", "atol")
 KEYS = {"is": "is_"}  # how a check is named that can't be an argument
@@ -37,7 +37,7 @@ def spread(begin: str, items: Sequence[str], end: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text as a literal in which nothing that can't be seen stands as it is."""
+    """Return text as a literal in which invisible characters are escaped."""
     literal = repr(text)
     return literal if '"' in literal else f'"{literal[1:-1]}"'
 
@@ -72,7 +72,7 @@ class ScriptWriter:
         )
 
     def offered(self, name: str) -> Iterator[str]:
-        """Yield the lines by which a case has what the suite itself offers."""
+        """Yield the lines that define a name of the suite itself, such as `device`."""
         if name == "device":
             yield f"device = {self.name('DEVICE')}"
         elif name == "dtype":
@@ -164,7 +164,7 @@ class ScriptWriter:
         return quoted(value) if type(value) is str else repr(value)
 
     def later(self, text: str) -> str:
-        """Return an expression as a function, which is called when it is time to."""
+        """Return an expression as a function, to be evaluated when the check runs."""
         self.texts.append((self.condition, text))
         return deferred(text)
 

@@ -635,7 +635,7 @@ def test_a_text_whose_steps_can_not_be_told_apart_is_shown_all_the_same(shown: S
     text = "  - {id: a, title: x, why: w, rules: [r.one], steps: [a = 1, {expect: {a: 1}}]}\n"
     page = shown(report({("a", CPU): broken()}, cases=[valid_case("a", yaml=text)]), fragment="#case/a")
     assert page.locator("table.steps").count() == 0
-    assert "can't be told apart" in page.locator("#sheet").inner_text()
+    assert "can't be shown one by one" in page.locator("#sheet").inner_text()
     assert "steps: [a = 1" in page.locator("pre.code").last.inner_text()
     commented = valid_case("a").yaml.replace("steps:", "steps:  # three")
     page = shown(report({("a", CPU): broken()}, cases=[valid_case("a", yaml=commented)]), fragment="#case/a")

@@ -23,9 +23,9 @@ from conformance.results.store import encoded
 
 NODE = shutil.which("node")
 PROGRAM = """
-const model = modelOf(JSON.parse(require("fs").readFileSync(0, "utf-8")));
+model = modelOf(JSON.parse(require("fs").readFileSync(0, "utf-8")));
 const [from, to] = model.index.builds.map((build) => model.columns.filter((column) => column.build === build));
-const found = from.flatMap((column, number) => changesBetween(model, column, to[number])
+const found = from.flatMap((column, number) => changesBetween(column, to[number])
   .map(({ kind, item }) => [kind, model.cases[item].id, `${column.device}-float32`]));
 console.log(JSON.stringify(found));
 """

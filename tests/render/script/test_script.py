@@ -138,7 +138,7 @@ def test_two_definitions_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch
         (tmp_path / f"{module}.py").write_text('"""A module."""\n\n\ndef same():\n    return 1\n')
     monkeypatch.setattr(carried, "WORKER", tmp_path)
     monkeypatch.setattr(carried, "MODULES", ["one", "other"])
-    with pytest.raises(ValueError, match=r"worker/other\.py: same has a definition in another module"):
+    with pytest.raises(ValueError, match=r"worker/other\.py: same is also defined in another module"):
         carried.read_pieces()
 
 

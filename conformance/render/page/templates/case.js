@@ -1,4 +1,4 @@
-// The page of one case: what it checks and why, its steps, what each build made of it, and how to see it for oneself.
+// The page of one case: its rules, its outcome on each build, its steps, its graph, and how to run it.
 
 const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
 
@@ -6,36 +6,34 @@ const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
 
 /**
  * Return the page of a case.
- * @param {Model} model
  * @param {View} view
  * @param {Case} item
  * @param {Details} details
  */
-function caseSheet(model, view, item, details) {
-  const groups = groupsOf(model, item, details);
+function caseSheet(view, item, details) {
+  const groups = groupsOf(item, details);
   const red = groups.filter((group) => group.outcome && statusNamed(group.status).is_wrong);
   return [
     h("h1", { tabindex: "-1" }, item.title),
     h("p", { class: "meta" }, h("code", {}, item.id), ` ${item.level} · ${model.index.topics[item.topic]} · ${item.file}:${item.line}`),
     h("p", { class: "why" }, details.why),
-    rulesOf(model, view, item),
-    h("h2", {}, "Outcomes"), ...rangesOf(model, item), outcomeTable(model, view, item, details),
-    ...red.map((group) => failureOf(model, item, group, groups)),
+    rulesOf(view, item),
+    h("h2", {}, "Outcomes"), ...rangesOf(item), outcomeTable(view, item, details),
+    ...red.map((group) => failureOf(item, group, groups)),
     ...knownIssues(groups),
-    h("h2", {}, "Steps"), stepTable(model, item, details, groups),
-    h("h2", {}, "The graph that it builds"), ...graphSection(model, details),
-    h("h2", {}, "See for yourself"), ...runSection(model, item, details),
-    h("h2", {}, "The case as it is written"), h("pre", { class: "code", tabindex: "0" }, dedented(details.yaml.split("\n"))),
+    h("h2", {}, "Steps"), stepTable(item, details, groups),
+    h("h2", {}, "The graph that it builds"), ...graphSection(details),
+    h("h2", {}, "Run it"), ...runSection(item, details),
+    h("h2", {}, "The text of the case"), h("pre", { class: "code", tabindex: "0" }, dedented(details.yaml.split("\n"))),
     details.source.length > 0 && h("p", { class: "hint" }, `From ${details.source.join(", ")}.`),
   ];
 }
 
 /**
- * @param {Model} model
  * @param {View} view
  * @param {Case} item
  */
-function rulesOf(model, view, item) {
+function rulesOf(view, item) {
   const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
     const [id, text, level, link, , since] = model.index.rules[rule];
     return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
@@ -45,7 +43,7 @@ function rulesOf(model, view, item) {
 }
 
 /**
- * Return what stands for the entries of a list that are not shown.
+ * Return an entry that counts those of a list that are left out.
  * @param {unknown[]} list
  * @param {string} tag
  */
@@ -55,26 +53,25 @@ function moreOf(list, tag) {
 }
 
 /**
- * Return the outcomes of a case, those together that are the same.
- * @param {Model} model
+ * Return the outcomes of a case, equal ones as one group.
  * @param {Case} item
  * @param {Details} details
  * @returns {Group[]}
  */
-function groupsOf(model, item, details) {
+function groupsOf(item, details) {
   const places = new Map(details.places.map(([column, dtype, place]) => [`${column}/${dtype}`, place]));
   /** @type {Map<string, Group>} */
   const groups = new Map();
   for (const column of model.columns) {
     model.index.dtypes.forEach((name, dtype) => {
-      const status = statusOf(model, column.tracks[dtype], item.number);
+      const status = statusOf(column.tracks[dtype], item.number);
       if (!status) return;
       const place = places.get(`${column.number}/${name}`);
       const without = details.left_out.filter(([, builds]) => builds.includes(model.index.builds.indexOf(column.build)));
-      const revision = revisionOf(model, item.number, column);
+      const revision = revisionOf(item.number, column);
       const key = [status, place, revision, without.map(([line]) => line)].join("/");
       const outcome = place === undefined ? null : details.outcomes[place];
-      const group = groups.get(key) || { columns: new Set(), dtypes: new Set(), outcome, status, edited: isEdited(model, item.number, column) };
+      const group = groups.get(key) || { columns: new Set(), dtypes: new Set(), outcome, status, edited: isEdited(item.number, column) };
       group.columns.add(column.number);
       group.dtypes.add(name);
       groups.set(key, group);
@@ -85,10 +82,9 @@ function groupsOf(model, item, details) {
 
 /**
  * Return which releases a case holds on, as ranges over the builds of this report.
- * @param {Model} model
  * @param {Case} item
  */
-function rangesOf(model, item) {
+function rangesOf(item) {
   /** @type {Child[]} */
   const lines = [];
   for (const device of new Set(model.columns.map((column) => column.device))) {
@@ -96,7 +92,7 @@ function rangesOf(model, item) {
       /** @type {[string, string, string][]} */
       const ranges = [];
       for (const column of model.columns.filter((other) => other.device === device)) {
-        const status = statusOf(model, column.tracks[number], item.number);
+        const status = statusOf(column.tracks[number], item.number);
         const last = ranges[ranges.length - 1];
         if (!status || !statusNamed(status).tells_of_torch) continue;
         if (last && last[0] === status) last[2] = column.build.release;
@@ -110,34 +106,31 @@ function rangesOf(model, item) {
 }
 
 /**
- * @param {Model} model
  * @param {View} view
  * @param {Case} item
  * @param {Details} details
  */
-function outcomeTable(model, view, item, details) {
+function outcomeTable(view, item, details) {
   const places = new Map(details.places.map(([column, dtype, place]) => [`${column}/${dtype}`, place]));
   const rows = model.columns.flatMap((column) => model.index.dtypes.flatMap((dtype, number) => {
-    const status = statusOf(model, column.tracks[number], item.number);
+    const status = statusOf(column.tracks[number], item.number);
     if (!status) return [];
     const outcome = details.outcomes[places.get(`${column.number}/${dtype}`) ?? -1];
     const message = column.tracks[number]?.message[item.number] ?? -1;
-    const notes = [message >= 0 && model.index.messages[message], conditionOf(model, item.number, column) && `expected of torch ${conditionOf(model, item.number, column)}`,
-      isEdited(model, item.number, column) && OTHER_REVISION, outcome?.line && `line ${outcome.line}`];
+    const notes = [message >= 0 && model.index.messages[message], conditionOf(item.number, column) && `expected for torch ${conditionOf(item.number, column)}`,
+      isEdited(item.number, column) && RAN_OTHER_REVISION, outcome?.line && `line ${outcome.line}`];
     return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.torch}`), ` ${column.build.label.join(" ")}`),
       h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, sign(status), ` ${status}`), h("td", { class: "message" }, notes.filter(Boolean).join("; ")))];
   }));
-  const head = ["Build", "Device", "Dtype", "Outcome", "Message"].map((name) => h("th", { scope: "col" }, name));
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Outcomes" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows)));
+  return scrollingTable("Outcomes", ["Build", "Device", "Dtype", "Outcome", "Message"], rows);
 }
 
 /**
  * Name the columns of a group, and its dtypes where another group has others.
- * @param {Model} model
  * @param {Group} group
  * @param {Group[]} groups
  */
-function namesOf(model, group, groups) {
+function namesOf(group, groups) {
   const columns = [...group.columns].map((number) => model.columns[number]);
   const isAll = columns.length === model.columns.length && columns.length > 1;
   const names = isAll ? "all builds" : columns.map((column) => `${column.build.torch} ${shortName(column)}`).join(", ");
@@ -146,27 +139,25 @@ function namesOf(model, group, groups) {
 }
 
 /**
- * @param {Model} model
  * @param {Case} item
  * @param {Group} group
  * @param {Group[]} groups
  */
-function failureOf(model, item, group, groups) {
+function failureOf(item, group, groups) {
   const outcome = /** @type {Outcome} */ (group.outcome);
   const failures = outcome.failures || [];
   const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
-  const head = ["What", "Line", "Expected", "Observed"].map((name) => h("th", { scope: "col" }, name));
   return h("section", { class: "failure" },
-    h("h3", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(model, group, groups)),
-    rows.length > 0 && h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Expected and observed" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows, moreOf(failures, "tr")))),
+    h("h3", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
+    rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
     Boolean(outcome.reason) && h("p", {}, outcome.reason),
-    ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called in ${item.file}:${line}, ${name}`)),
-    Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The last that the worker wrote"), h("pre", { tabindex: "0" }, outcome.stderr)));
+    ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called from ${item.file}:${line}, ${name}`)),
+    Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The end of the worker's output"), h("pre", { tabindex: "0" }, outcome.stderr)));
 }
 
 /**
- * Return the known issues that outcomes are put down to, each once.
+ * Return the known issues that outcomes match, each once.
  * @param {Group[]} groups
  */
 function knownIssues(groups) {
@@ -182,16 +173,15 @@ function knownIssues(groups) {
 }
 
 /**
- * Return the steps with what each group of builds made of them; the first that diverged ends the run of a case.
- * @param {Model} model
+ * Return the steps with what was observed in each group of builds; a case ends at the first step that diverged.
  * @param {Case} item
  * @param {Details} details
  * @param {Group[]} groups
  */
-function stepTable(model, item, details, groups) {
+function stepTable(item, details, groups) {
   const lines = details.yaml.replace(/\n$/, "").split("\n");
   const starts = details.steps;
-  if (starts.length === 0) return h("p", { class: "hint" }, "The steps can't be told apart; the text below has them.");
+  if (starts.length === 0) return h("p", { class: "hint" }, "The steps can't be shown one by one; see the text of the case below.");
   const stepAt = (/** @type {number} */ line) => (line < lines.length ? starts.filter((start) => start <= line).length - 1 : -1);
   const ran = groups.filter((group) => statusNamed(group.status).is_run || group.outcome?.line);
   const failedAt = ran.map(({ outcome }) => {
@@ -209,9 +199,7 @@ function stepTable(model, item, details, groups) {
     });
     return h("tr", {}, h("th", { scope: "row" }, String(item.line + start)), h("td", { class: "code" }, h("pre", {}, dedented(text))), ...cells);
   });
-  const head = [h("th", { scope: "col" }, "Line"), h("th", { scope: "col" }, "Step"), ...ran.map((group) => h("th", { scope: "col" }, namesOf(model, group, groups)))];
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Steps" },
-    h("table", { class: "steps" }, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows, moreOf(starts, "tr"))));
+  return scrollingTable("Steps", ["Line", "Step", ...ran.map((group) => namesOf(group, groups))], [...rows, moreOf(starts, "tr")], "steps");
 }
 
 /**
@@ -237,45 +225,41 @@ function dedented(lines) {
   return lines.map((line) => line.slice(depth)).join("\n").trimEnd();
 }
 
-/**
- * @param {Model} model
- * @param {Details} details
- */
-function graphSection(model, details) {
+/** @param {Details} details */
+function graphSection(details) {
   const drawing = details.graph;
-  if (!drawing) return [h("p", { class: "hint" }, "No graph is drawn: the case builds none, no run has looked at it, or it is too large.")];
+  if (!drawing) return [h("p", { class: "hint" }, "There is no drawing: the case builds no graph, no run recorded it, or it is too large.")];
   const build = model.index.builds[drawing.build];
   return [
     graphOf(drawing),
     h("p", { class: "hint" }, `As torch ${build.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory.`,
-      drawing.cut ? " There is more than is drawn." : ""),
+      drawing.cut ? " The graph is larger than the drawing." : ""),
   ];
 }
 
 /**
- * @param {Model} model
  * @param {Case} item
  * @param {Details} details
  */
-function runSection(model, item, details) {
+function runSection(item, details) {
   const isPlanned = (/** @type {Track | null} */ track) => (track?.marks[item.number] || " ") !== " ";
   const column = model.columns.find((other) => other.tracks.some(isPlanned));
   const dtype = column && model.index.dtypes[column.tracks.findIndex(isPlanned)];
   const target = column ? `[${[column.device, dtype].filter(Boolean).join("-")}]` : "";
-  const asked = `pytest ${quoted(`${item.file}::${item.id}${target}`)}`;
+  const asked = `pytest ${shellQuoted(`${item.file}::${item.id}${target}`)}`;
   const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
   if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the suite that made this page does not have the case as it was run.")];
   const [parts, body] = details.script;
   const functions = parts.map((name) => model.index.snippets[name]).join("");
   return [...command, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
-    h("details", {}, h("summary", {}, "What stands before it: imports, and the functions that it needs"), h("pre", { class: "code script", tabindex: "0" }, functions)),
+    h("details", {}, h("summary", {}, "The beginning of the script: imports and the functions that it calls"), h("pre", { class: "code script", tabindex: "0" }, functions)),
     h("pre", { class: "code script", tabindex: "0" }, body), copyButton("the script", functions + body)];
 }
 
 /**
- * Return text as a shell takes it for one word.
+ * Return text quoted for a shell.
  * @param {string} text
  */
-function quoted(text) {
+function shellQuoted(text) {
   return `'${visible(text).replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-// What changed between two columns: the table of decisions, looked up for each case.
+// The changes between two columns: the kind of each case is looked up in the table of decisions.
 
 const ROWS_AT_ONCE = 200;
 
@@ -6,22 +6,21 @@ const ROWS_AT_ONCE = 200;
 
 /**
  * Return every change from one column to another.
- * @param {Model} model
  * @param {Column} from
  * @param {Column} to
  * @returns {Change[]}
  */
-function changesBetween(model, from, to) {
+function changesBetween(from, to) {
   /** @type {Change[]} */
   const changes = [];
   model.index.dtypes.forEach((_, dtype) => {
     const [first, second] = [from.tracks[dtype], to.tracks[dtype]];
     for (const item of model.cases) {
-      const kind = kindOf(model, from, to, dtype, item.number);
+      const kind = kindOf(from, to, dtype, item.number);
       if (!kind) continue;
       const now = second?.message[item.number] ?? -1;
-      const noted = now >= 0 ? now : first?.message[item.number] ?? -1; // of what is over, the message that was
-      const [before, after] = [statusOf(model, first, item.number), statusOf(model, second, item.number)];
+      const noted = now >= 0 ? now : first?.message[item.number] ?? -1; // where there is no message now, the earlier one
+      const [before, after] = [statusOf(first, item.number), statusOf(second, item.number)];
       changes.push({ kind, item: item.number, dtype, before, after, message: noted < 0 ? "" : model.index.messages[noted] });
     }
   });
@@ -30,19 +29,18 @@ function changesBetween(model, from, to) {
 
 /**
  * Return the kind of a change, or null where nothing changed.
- * @param {Model} model
  * @param {Column} from
  * @param {Column} to
  * @param {number} dtype
  * @param {number} item
  */
-function kindOf(model, from, to, dtype, item) {
+function kindOf(from, to, dtype, item) {
   const [was, now] = [from, to].map((column) => ({
-    standing: statusNamed(statusOf(model, column.tracks[dtype], item))?.verdict ?? (revisionOf(model, item, column) === null ? "absent" : "off-target"),
+    standing: statusNamed(statusOf(column.tracks[dtype], item))?.verdict ?? (revisionOf(item, column) === null ? "absent" : "off-target"),
     /** @type {Record<string, unknown>} */
     differing: {
-      revision: revisionOf(model, item, column), failure: column.tracks[dtype]?.fingerprint[item],
-      wording: column.tracks[dtype]?.wording[item], expectation: variantOf(model, item, column),
+      revision: revisionOf(item, column), failure: column.tracks[dtype]?.fingerprint[item],
+      wording: column.tracks[dtype]?.wording[item], expectation: variantOf(item, column),
     },
   }));
   const degree = model.index.degrees.find((name) => was.differing[name] !== now.differing[name]) ?? "nothing";
@@ -51,17 +49,16 @@ function kindOf(model, from, to, dtype, item) {
 
 /**
  * Return the page of what changed between two columns.
- * @param {Model} model
  * @param {View} view
  */
-function changesSheet(model, view) {
+function changesSheet(view) {
   const from = model.columns.find((column) => column.id === view.from);
   const to = model.columns.find((column) => column.id === view.to);
   if (!from || !to) return missing("columns", `${view.from} → ${view.to}`, view);
-  const changes = changesBetween(model, from, to);
+  const changes = changesBetween(from, to);
   const sections = model.index.kinds.flatMap(([kind, meaning]) => {
     const own = changes.filter((entry) => entry.kind === kind);
-    return own.length === 0 ? [] : [h("section", {}, h("h2", {}, `${kind.replaceAll("-", " ")} `, h("span", { class: "count" }, String(own.length))), h("p", { class: "hint" }, meaning), listed(model, view, from, to, own))];
+    return own.length === 0 ? [] : [h("section", {}, h("h2", {}, `${kind.replaceAll("-", " ")} `, h("span", { class: "count" }, String(own.length))), h("p", { class: "hint" }, meaning), changeTable(view, from, to, own))];
   });
   return [
     h("h1", { tabindex: "-1" }, "What changed"),
@@ -72,34 +69,29 @@ function changesSheet(model, view) {
 }
 
 /**
- * @param {Model} model
  * @param {View} view
  * @param {Column} from
  * @param {Column} to
  * @param {Change[]} changes
  */
-function listed(model, view, from, to, changes) {
-  const body = h("tbody", {});
+function changeTable(view, from, to, changes) {
+  const region = scrollingTable(changes[0].kind, ["Case", "Dtype", "Before", "After", "Message"], [], "changes");
+  const more = h("button", { type: "button", click: draw }, "Show more");
   let drawn = 0;
   function draw() {
     for (const entry of changes.slice(drawn, drawn + ROWS_AT_ONCE)) {
       const item = model.cases[entry.item];
-      const conditions = [from, to].map((column) => conditionOf(model, entry.item, column) || "—");
+      const conditions = [from, to].map((column) => conditionOf(entry.item, column) || "—");
       const message = entry.message || (conditions[0] === conditions[1] ? "" : conditions.join(" → "));
-      body.append(h("tr", {},
+      region.querySelector("tbody")?.append(h("tr", {},
         h("th", { scope: "row" }, inward(view, { page: "case", id: item.id }, {}, item.title), h("code", {}, item.id)),
         h("td", {}, model.index.dtypes[entry.dtype]), h("td", { class: "status" }, entry.before ? sign(entry.before) : "—", " ", entry.before),
         h("td", { class: "status" }, entry.after ? sign(entry.after) : "—", " ", entry.after), h("td", { class: "message" }, message)));
     }
     drawn += ROWS_AT_ONCE;
-  }
-  draw();
-  const more = h("button", { type: "button", click, hidden: drawn >= changes.length }, "Show more");
-  function click() {
-    draw();
     more.hidden = drawn >= changes.length;
   }
-  const head = ["Case", "Dtype", "Before", "After", "Message"].map((name) => h("th", { scope: "col" }, name));
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": changes[0].kind },
-    h("table", { class: "changes" }, h("thead", {}, h("tr", {}, ...head)), body), more);
+  draw();
+  region.append(more);
+  return region;
 }

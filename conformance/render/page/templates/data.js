@@ -1,4 +1,4 @@
-// Unpacks what the page holds, and gives it the shape in which the rest of the page asks for it.
+// Unpacks the data of the page into the model that the other scripts read.
 
 /** @typedef {{marks: string, notes: number[]}} Cells */
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
@@ -19,6 +19,9 @@
 /** @typedef {{size: [number, number], boxes: [string, string[], number, number, number, number][], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
 /** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][]}} Details */
 
+/** @type {Model} */
+let model; // of this page, set once it is unpacked
+
 /**
  * Unpack a part: base64 of deflated JSON.
  * @param {number} number
@@ -32,10 +35,10 @@ async function unpack(number) {
 }
 
 /** @type {Map<string, Status>} */
-const STATUSES = new Map(); // by name, from the worst on
+const STATUSES = new Map(); // by name, the most severe first
 
 /**
- * Return what there is to know of a status.
+ * Return the row of the status table for a status.
  * @param {string} name
  */
 function statusNamed(name) {
@@ -48,7 +51,7 @@ function statusNamed(name) {
  */
 function modelOf(index) {
   for (const status of index.statuses.toSorted((one, other) => other.severity - one.severity)) STATUSES.set(status.name, status);
-  // What addresses are made of is spelled out here already, so that an address leads back to it.
+  // Ids stand in addresses, where invisible characters are spelled out; so they are spelled out here too.
   for (const build of index.builds) build.id = visible(build.id);
   index.topics = index.topics.map(visible);
   const cases = index.cases.map(([id, title, topic, observed, rules, file, line], number) => ({
@@ -70,12 +73,12 @@ function modelOf(index) {
   for (const item of cases) {
     topicCases[item.topic].push(item.number);
     for (const rule of item.rules.length ? item.rules : [-1]) {
-      const listed = byRule[item.topic].get(rule);
-      if (listed) listed.push(item.number);
+      const citing = byRule[item.topic].get(rule);
+      if (citing) citing.push(item.number);
       else byRule[item.topic].set(rule, [item.number]);
     }
   }
-  const tree = byRule.map((rules) => Array.from(rules, ([rule, listed]) => ({ rule, cases: listed })));
+  const tree = byRule.map((rules) => Array.from(rules, ([rule, citing]) => ({ rule, cases: citing })));
   return { index, columns, cases, byId: new Map(cases.map((item) => [item.id, item])), tree, topicCases, nameOf: new Map(index.statuses.map((status) => [status.mark, status.name])) };
 }
 
@@ -96,74 +99,68 @@ function trackOf(cells) {
 }
 
 /** @type {Map<number, Promise<Details[]>>} */
-const opened = new Map();
+const unpackedParts = new Map();
 
 /**
- * Return the details of a case, which lie in a part with those of cases that look like it.
- * @param {Model} model
+ * Return the details of a case, unpacking the part that holds them when it is first needed.
  * @param {Case} item
  * @returns {Promise<Details>}
  */
-async function detailsOf(model, item) {
+async function detailsOf(item) {
   const place = model.index.places[item.number];
   const part = 1 + Math.floor(place / model.index.chunk);
-  let details = opened.get(part);
+  let details = unpackedParts.get(part);
   if (!details) {
     details = unpack(part);
-    opened.set(part, details);
+    unpackedParts.set(part, details);
   }
   return (await details)[place % model.index.chunk];
 }
 
 /**
  * Return the status of a case in a track, or "" where it isn't planned.
- * @param {Model} model
  * @param {Track | null} track
  * @param {number} item
  */
-function statusOf(model, track, item) {
+function statusOf(track, item) {
   return model.nameOf.get(track ? track.marks[item] : " ") ?? "";
 }
 
 /**
- * Return the revision of a case that a build has; 0 is the one that is shown, null stands for none.
- * @param {Model} model
+ * Return the revision of a case that a build has; 0 is the displayed one, null means that it has none.
  * @param {number} item
  * @param {Column} column
  */
-function revisionOf(model, item, column) {
+function revisionOf(item, column) {
   const revision = model.index.revisions[item]?.[model.index.columns[column.number].build];
   return revision === undefined ? 0 : revision;
 }
 
-const OTHER_REVISION = "this build ran another revision of the case";
+const RAN_OTHER_REVISION = "this build ran another revision of the case";
 
 /**
- * Whether a build ran another revision of a case than the one that is shown.
- * @param {Model} model
+ * Whether a build ran another revision of a case than the displayed one.
  * @param {number} item
  * @param {Column} column
  */
-function isEdited(model, item, column) {
-  return revisionOf(model, item, column) !== 0;
+function isEdited(item, column) {
+  return revisionOf(item, column) !== 0;
 }
 
 /**
- * Return which of a case's expectations by version a column is held to, counted from that of the oldest release on.
- * @param {Model} model
+ * Return which alternative of a case's expectations applies to a column, counted from the oldest release.
  * @param {number} item
  * @param {Column} column
  */
-function variantOf(model, item, column) {
+function variantOf(item, column) {
   return model.index.variants[item]?.[1][model.index.columns[column.number].build] ?? 0;
 }
 
 /**
  * Return the conditions of a case that hold for a column, in words.
- * @param {Model} model
  * @param {number} item
  * @param {Column} column
  */
-function conditionOf(model, item, column) {
-  return model.index.variants[item]?.[0][variantOf(model, item, column)] ?? "";
+function conditionOf(item, column) {
+  return model.index.variants[item]?.[0][variantOf(item, column)] ?? "";
 }

@@ -1,11 +1,11 @@
-// Makes elements. All text that the page shows goes through here, and none of it is ever taken for markup.
+// Makes elements. All text of the page goes through here and is never parsed as markup.
 
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]|\p{Cs}/gu;
 
 const PLAIN = /^[\n\t -~]*$/;
 
 /**
- * Return text with what can't be seen, or moves what stands beside it, spelled out.
+ * Return text with invisible and direction-changing characters as their code points.
  * @param {string} text
  */
 function visible(text) {
@@ -16,7 +16,7 @@ function visible(text) {
   });
 }
 
-const LONGEST_TEXT = 50_000; // of what nobody reads to its end, and what takes a browser long to lay out
+const LONGEST_TEXT = 50_000; // characters; browsers take long to lay out more
 
 /**
  * Return text, cut if it is very long.
@@ -72,6 +72,19 @@ function fill(element, properties, children) {
 }
 
 /**
+ * Return a table in a region that scrolls, with a heading for each column.
+ * @param {string} label of the region
+ * @param {string[]} names of the columns
+ * @param {Child[]} rows
+ * @param {string} [style] the class of the table
+ */
+function scrollingTable(label, names, rows, style) {
+  const headings = names.map((name) => h("th", { scope: "col" }, name));
+  const table = h("table", { class: style }, h("thead", {}, h("tr", {}, ...headings)), h("tbody", {}, ...rows));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+}
+
+/**
  * Return the element with an id that the page is known to have.
  * @param {string} id
  * @returns {HTMLElement}
@@ -83,7 +96,7 @@ function find(id) {
 }
 
 /**
- * Return a link to another site, or plain text where the address is of a kind that a page must not follow.
+ * Return a link to another site, or plain text where the address is no http or https address.
  * @param {string} address
  * @param {string} text
  */
@@ -93,7 +106,7 @@ function outward(address, text) {
 }
 
 /**
- * Return a button that copies text, and says so.
+ * Return a button that copies text and then says whether it did.
  * @param {string} what
  * @param {string} text
  */
@@ -108,7 +121,7 @@ function copyButton(what, text) {
 }
 
 /**
- * Copy text; a page that was opened from a file may not have the newer way of doing it.
+ * Copy text; the clipboard API can be missing on a page that was opened from a file.
  * @param {string} text
  */
 async function copied(text) {

@@ -3,32 +3,24 @@
 /** @typedef {{kind: "total" | "topic" | "rule" | "case" | "target", key: string, topic: number, rule: number, cases: number[], dtypes: number[], open: boolean | null}} Row */
 /** @typedef {{columns: Column[], dtypes: number[], cases: Uint8Array, count: number, asked: boolean}} Found */
 
-/** @type {WeakMap<Model, {own: string[], rules: string[], messages: string[]}>} */
-const haystacks = new WeakMap();
+/** @type {{own: string[], rules: string[], messages: string[]} | undefined} */
+let searched;
 
-/**
- * Return what is searched, in lower case, made when it is first needed.
- * @param {Model} model
- */
-function haystackOf(model) {
-  let haystack = haystacks.get(model);
-  if (!haystack) {
-    haystack = {
-      own: model.cases.map((item) => `${item.id}\n${item.title}\n${model.index.topics[item.topic]}\n${item.file}`.toLowerCase()),
-      rules: model.index.rules.map(([id, text]) => `${id}\n${text}`.toLowerCase()),
-      messages: model.index.messages.map((message) => message.toLowerCase()),
-    };
-    haystacks.set(model, haystack);
-  }
-  return haystack;
+/** Return the texts that are searched, in lower case; they are made once. */
+function searchTexts() {
+  searched ??= {
+    own: model.cases.map((item) => `${item.id}\n${item.title}\n${model.index.topics[item.topic]}\n${item.file}`.toLowerCase()),
+    rules: model.index.rules.map(([id, text]) => `${id}\n${text}`.toLowerCase()),
+    messages: model.index.messages.map((message) => message.toLowerCase()),
+  };
+  return searched;
 }
 
 /**
  * Return the columns that a view shows.
- * @param {Model} model
  * @param {View} view
  */
-function columnsOf(model, view) {
+function columnsOf(view) {
   return model.columns.filter((column) =>
     (view.device.length === 0 || view.device.includes(column.device))
     && (view.build.length === 0 || view.build.includes(column.build.id)));
@@ -36,12 +28,11 @@ function columnsOf(model, view) {
 
 /**
  * Return the cases that a view asks for.
- * @param {Model} model
  * @param {View} view
  * @returns {Found}
  */
-function foundBy(model, view) {
-  const columns = columnsOf(model, view);
+function foundBy(view) {
+  const columns = columnsOf(view);
   const dtypes = model.index.dtypes.map((_, number) => number)
     .filter((number) => view.dtype.length === 0 || view.dtype.includes(model.index.dtypes[number]));
   const tracks = dtypes.map((dtype) => columns.flatMap((column) => column.tracks[dtype] || []));
@@ -53,12 +44,12 @@ function foundBy(model, view) {
   for (const item of model.cases) {
     if ((topics && !topics[item.topic]) || (view.level.length && !view.level.includes(item.level))) cases[item.number] = 0;
     else if (view.status.length && !hasMark(tracks, item.number, wanted)) cases[item.number] = 0;
-    else if (view.differ && !differs(model, columns, tracks, item.number)) cases[item.number] = 0;
+    else if (view.differ && !differs(columns, tracks, item.number)) cases[item.number] = 0;
     else if (view.dtype.length && !tracks.some((list) => list.some((track) => track.marks[item.number] !== " "))) {
       cases[item.number] = 0;
     }
   }
-  for (const word of view.q.toLowerCase().split(/\s+/).filter(Boolean)) searchFor(model, tracks, word, cases);
+  for (const word of view.q.toLowerCase().split(/\s+/).filter(Boolean)) searchFor(tracks, word, cases);
   return { columns, dtypes, cases, count: cases.reduce((sum, flag) => sum + flag, 0), asked };
 }
 
@@ -73,14 +64,13 @@ function hasMark(tracks, item, wanted) {
 }
 
 /**
- * Whether columns tell different things of a case: another status, another failure, or another expectation for
- * another release. What a build did not plan tells nothing.
- * @param {Model} model
+ * Whether columns differ in a case: in its status, its failure, or the expectation for their release. A build that
+ * did not plan the case is left out.
  * @param {Column[]} columns
  * @param {Track[][]} tracks
  * @param {number} item
  */
-function differs(model, columns, tracks, item) {
+function differs(columns, tracks, item) {
   for (const list of tracks) {
     let mark = " ";
     let fingerprint = -1;
@@ -92,18 +82,17 @@ function differs(model, columns, tracks, item) {
     }
   }
   if (!model.index.variants[item]) return false;
-  return new Set(columns.map((column) => variantOf(model, item, column))).size > 1;
+  return new Set(columns.map((column) => variantOf(item, column))).size > 1;
 }
 
 /**
- * Strike out the cases in which a word stands nowhere.
- * @param {Model} model
+ * Remove the cases that do not contain a word.
  * @param {Track[][]} tracks
  * @param {string} word
  * @param {Uint8Array} cases
  */
-function searchFor(model, tracks, word, cases) {
-  const { own, rules, messages } = haystackOf(model);
+function searchFor(tracks, word, cases) {
+  const { own, rules, messages } = searchTexts();
   const inRule = rules.map((text) => text.includes(word));
   const inMessage = messages.map((text) => text.includes(word));
   const anyMessage = inMessage.includes(true);
@@ -118,13 +107,12 @@ function searchFor(model, tracks, word, cases) {
 }
 
 /**
- * Return the rows of a view. What was asked for stands open; else an opened topic opens to what is wrong.
- * @param {Model} model
+ * Return the rows of a view. With a filter all rows are open; else an open topic has those rules open that have red cases.
  * @param {View} view
  * @param {Found} found
  * @returns {Row[]}
  */
-function rowsOf(model, view, found) {
+function rowsOf(view, found) {
   /** @type {Row[]} */
   const rows = [];
   const flipped = new Set(view.flip);
@@ -141,18 +129,23 @@ function rowsOf(model, view, found) {
     rows.push({ kind: "topic", key: name, topic, rule: -1, cases, dtypes: found.dtypes, open });
     if (!open) return;
     /** @type {Set<number>} */
-    const listed = new Set(); // a case that cites several rules opens below the first of them only
+    const placed = new Set(); // a case that cites several rules is a reason to open the first of them only
     for (const branch of branches) {
       const below = branch.cases.filter(isIn);
       if (below.length === 0) continue;
       const key = `${name}/${partOfKey(model.index.rules[branch.rule]?.[0] ?? "")}`;
-      const fresh = below.filter((item) => !listed.has(item));
+      const fresh = below.filter((item) => !placed.has(item));
       const isOpen = fresh.some((item) => found.asked || hasMark(tracks, item, redMarks)) !== flipped.has(key);
       rows.push({ kind: "rule", key, topic, rule: branch.rule, cases: below, dtypes: found.dtypes, open: isOpen });
       if (!isOpen) continue;
       for (const item of below) {
-        listed.add(item);
-        caseRows(model, found, flipped, key, topic, branch.rule, item, rows);
+        placed.add(item);
+        const caseKey = `${key}/${partOfKey(model.cases[item].id)}`;
+        const planned = found.dtypes.filter((dtype) => found.columns.some((column) => (column.tracks[dtype]?.marks[item] || " ") !== " "));
+        const row = { topic, rule: branch.rule, cases: [item] };
+        const shows = planned.length > 1 ? flipped.has(caseKey) : null; // its targets
+        rows.push({ ...row, kind: "case", key: caseKey, dtypes: planned, open: shows });
+        if (shows) for (const dtype of planned) rows.push({ ...row, kind: "target", key: `${caseKey}/${dtype}`, dtypes: [dtype], open: null });
       }
     }
   });
@@ -160,7 +153,7 @@ function rowsOf(model, view, found) {
 }
 
 /**
- * Return a name as it stands in the key of a row, where a slash parts names.
+ * Return a name as it stands in the key of a row, where a slash separates names.
  * @param {string} name
  */
 function partOfKey(name) {
@@ -168,34 +161,13 @@ function partOfKey(name) {
 }
 
 /**
- * Add the row of a case, and where it runs with several dtypes and stands open, those of its targets.
- * @param {Model} model
- * @param {Found} found
- * @param {Set<string>} flipped
- * @param {string} above
- * @param {number} topic
- * @param {number} rule
- * @param {number} item
- * @param {Row[]} rows
- */
-function caseRows(model, found, flipped, above, topic, rule, item, rows) {
-  const key = `${above}/${partOfKey(model.cases[item].id)}`;
-  const dtypes = found.dtypes.filter((dtype) => found.columns.some((column) => (column.tracks[dtype]?.marks[item] || " ") !== " "));
-  const open = dtypes.length > 1 ? flipped.has(key) : null;
-  rows.push({ kind: "case", key, topic, rule, cases: [item], dtypes, open });
-  if (!open) return;
-  for (const dtype of dtypes) rows.push({ kind: "target", key: `${key}/${dtype}`, topic, rule, cases: [item], dtypes: [dtype], open: null });
-}
-
-/**
  * Count the outcomes of some cases in a column by status.
- * @param {Model} model
  * @param {Column} column
  * @param {number[]} cases
  * @param {number[]} dtypes
  * @returns {Map<string, number>}
  */
-function countsOf(model, column, cases, dtypes) {
+function countsOf(column, cases, dtypes) {
   const byMark = new Map();
   for (const dtype of dtypes) {
     const track = column.tracks[dtype];

@@ -1,14 +1,11 @@
-// The form above the matrix: what can be chosen, and what two columns can be compared.
+// The form above the matrix: filters, and the choice of two columns to compare.
 
-/**
- * Fill the form with what this report lets one choose; done once.
- * @param {Model} model
- */
-function makeForm(model) {
+/** Fill the form with the choices that this page has; called once. */
+function makeForm() {
   const devices = [...new Set(model.columns.map((column) => column.device))];
   const used = model.index.statuses.filter((status) => model.columns.some((column) => column.tracks.some((track) => track?.marks.includes(status.mark))));
   find("statuses").append(...used.map(({ name }) =>
-    h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: name, change: chosen }), sign(name), name)));
+    h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: name, change: applyTicked }), sign(name), name)));
   const wrong = used.filter((status) => status.is_wrong).map((status) => status.name);
   find("choices").append(
     choice("Build", "build", model.index.builds.map((build) => [build.id, `${build.torch} ${build.label.join(" ")}`])),
@@ -17,7 +14,7 @@ function makeForm(model) {
     choice("Topic", "topic", model.index.topics.map((topic) => [topic, topic])),
     choice("Level", "level", [["documented", "documented"], ["observed", "observed"]]),
   );
-  if (model.columns.length > 1) find("compare").append(...comparison(model));
+  if (model.columns.length > 1) find("compare").append(...comparison());
   find("q").addEventListener("input", (event) => change({ q: /** @type {HTMLInputElement} */ (event.target).value, flip: [] }));
   find("differ").addEventListener("change", (event) => change({ differ: /** @type {HTMLInputElement} */ (event.target).checked, flip: [] }));
   find("wrong").addEventListener("click", () => change({ status: wrong, flip: [] }));
@@ -34,24 +31,17 @@ function makeForm(model) {
  */
 function choice(title, name, options) {
   const boxes = options.map(([value, label]) =>
-    h("label", {}, h("input", { type: "checkbox", name, value, change: chosen }), label || "—"));
+    h("label", {}, h("input", { type: "checkbox", name, value, change: applyTicked }), label || "—"));
   return h("details", { class: "choice", "data-name": name, hidden: options.length < 2 }, h("summary", {}, title, h("span", { class: "chosen" })),
     h("div", { class: "options", role: "group", "aria-label": title }, ...boxes));
 }
 
-/** Take over which boxes are ticked. */
-function chosen() {
+/** Change the view to the boxes that are ticked. */
+function applyTicked() {
   /** @type {Partial<View>} */
   const taken = {};
-  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) taken[name] = ticked(name);
+  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) taken[name] = boxes(name).filter((box) => box.checked).map((box) => box.value);
   change({ ...taken, flip: [] });
-}
-
-/**
- * @param {string} name
- */
-function ticked(name) {
-  return boxes(name).filter((box) => box.checked).map((box) => box.value);
 }
 
 /**
@@ -62,11 +52,8 @@ function boxes(name) {
   return [...document.querySelectorAll("#find input[type=checkbox]")].map((box) => /** @type {HTMLInputElement} */ (box)).filter((box) => box.name === name);
 }
 
-/**
- * Return two lists of columns, and a button that leads to what changed between them.
- * @param {Model} model
- */
-function comparison(model) {
+/** Return two lists of columns, and a button that opens the changes between them. */
+function comparison() {
   const options = () => model.columns.map((column) => h("option", { value: column.id }, longName(column)));
   const from = /** @type {HTMLSelectElement} */ (h("select", { id: "from" }, ...options()));
   const to = /** @type {HTMLSelectElement} */ (h("select", { id: "to" }, ...options()));
@@ -80,7 +67,7 @@ function comparison(model) {
 }
 
 /**
- * Show in the form what a view asks for.
+ * Set the form to a view.
  * @param {View} view
  */
 function showForm(view) {

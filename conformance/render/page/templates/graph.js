@@ -1,9 +1,9 @@
-// Draws the graph that a case builds, from boxes and paths that are laid out already.
+// Draws the graph of a case from boxes and paths, whose places are computed in Python.
 
 const EDGE = 6; // around the drawing, in CSS pixels
 
 /**
- * Return the drawing of a graph, with what it shows in words for those who can't see it.
+ * Return the drawing of a graph, described in words for screen readers.
  * @param {Drawing} drawing
  */
 function graphOf(drawing) {
@@ -36,9 +36,7 @@ function pathOf(kind, points) {
   return svg("path", { d, class: `edge ${kind}`, ...(kind === "flow" ? { "marker-end": "url(#arrow)" } : {}) });
 }
 
-/**
- * @param {[string, string[], number, number, number, number]} box
- */
+/** @param {[string, string[], number, number, number, number]} box */
 function boxOf([kind, lines, x, y, width, height]) {
   const top = y - (lines.length - 1) * 8 + 4;
   const texts = lines.map((line, number) => svg("text", { x, y: top + 16 * number, class: number ? "more" : "name" }, line));

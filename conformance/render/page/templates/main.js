@@ -1,52 +1,43 @@
-// Starts the page: follows the address, draws what it asks for, and listens to the keyboard.
+// Starts the page, draws the view that its address names, and handles the keyboard.
 
-/** @type {Model} */
-let model;
 /** @type {View} */
 let view;
 let waiting = 0;
 
 /**
- * Change what is asked of the matrix, and draw it; the address follows a moment later.
+ * Change the view of the matrix and draw it; the address is updated a moment later.
  * @param {Partial<View>} part
  * @param {string} [key] the row that has the focus
  */
 function change(part, key) {
   view = { ...view, ...part };
   drawMatrix();
-  if (key !== undefined) focusRow(key);
+  const toggles = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("button.toggle"));
+  if (key !== undefined) [...toggles].find((element) => element.dataset.key === visible(key))?.focus();
   clearTimeout(waiting);
   waiting = setTimeout(() => history.replaceState(null, "", fragmentOf(view)), 150);
 }
 
 /**
- * Go to another page, with a step in the history.
+ * Go to another view, with an entry in the history of the browser.
  * @param {Partial<View>} part
  */
 function go(part) {
   location.hash = fragmentOf({ ...view, ...part });
 }
 
-/**
- * @param {string} key
- */
-function focusRow(key) {
-  const button = [...document.querySelectorAll("button.toggle")].find((element) => /** @type {HTMLElement} */ (element).dataset.key === visible(key));
-  /** @type {HTMLElement | undefined} */ (button)?.focus();
-}
-
 function drawMatrix() {
   showForm(view);
-  const found = foundBy(model, view);
-  const rows = rowsOf(model, view, found);
+  const found = foundBy(view);
+  const rows = rowsOf(view, found);
   const of = found.count === model.cases.length ? "" : ` of ${model.cases.length}`;
   const columns = `${found.columns.length} column${found.columns.length === 1 ? "" : "s"}`;
   find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}`;
-  const nothing = h("p", {}, "Nothing fits. ", h("button", { type: "button", click: () => change(viewOf("")) }, "Clear"));
-  find("table").replaceChildren(rows.length && found.columns.length ? tableOf(model, view, found, rows) : nothing);
+  const nothing = h("p", {}, "Nothing fits the filters. ", h("button", { type: "button", click: () => change(viewOf("")) }, "Clear"));
+  find("table").replaceChildren(rows.length && found.columns.length ? tableOf(view, found, rows) : nothing);
 }
 
-/** Draw the page that the address asks for. */
+/** Draw the view that the address names. */
 async function route() {
   clearTimeout(waiting);
   const asked = viewOf(location.hash === "#content" ? "" : location.hash);
@@ -57,15 +48,15 @@ async function route() {
   /** @type {Child[]} */
   let content = [];
   if (isMatrix) drawMatrix();
-  else if (asked.page === "changes") content = changesSheet(model, asked);
+  else if (asked.page === "changes") content = changesSheet(asked);
   else if (asked.page === "case") {
     const item = model.byId.get(asked.id);
-    content = item ? caseSheet(model, asked, item, await detailsOf(model, item)) : missing("case", asked.id, asked);
+    content = item ? caseSheet(asked, item, await detailsOf(item)) : missing("case", asked.id, asked);
   } else {
     const build = asked.page === "build" && model.index.builds.find((other) => other.id === asked.id);
-    content = build ? buildSheet(model, asked, build) : missing(asked.page, asked.id, asked);
+    content = build ? buildSheet(asked, build) : missing(asked.page, asked.id, asked);
   }
-  if (view !== asked) return; // somebody went on while the details were unpacked
+  if (view !== asked) return; // the address changed while the details were unpacked
   sheet.replaceChildren(...(isMatrix ? [] : [h("p", { class: "back" }, inward(asked, { page: "", id: "", from: "", to: "" }, {}, "← All cases"))]), ...content.filter((child) => child !== false && child !== null && child !== undefined));
   sheet.hidden = isMatrix;
   find("matrix").hidden = !isMatrix;
@@ -87,18 +78,7 @@ function missing(what, id, asked) {
   return [h("h1", { tabindex: "-1" }, "Not in this report"), h("p", {}, `There is no ${what || "page"} `, h("code", {}, id), " here. ", inward(asked, { page: "", id: "" }, {}, "Show all cases"))];
 }
 
-/**
- * Skip to the content, without another address, which would be another view.
- * @param {Event} event
- */
-function skip(event) {
-  event.preventDefault();
-  find("content").focus();
-}
-
-/**
- * @param {KeyboardEvent} event
- */
+/** @param {KeyboardEvent} event */
 function onKey(event) {
   const target = /** @type {HTMLElement} */ (event.target);
   const typing = target.matches("input, select, textarea");
@@ -133,19 +113,22 @@ function onRowKey(event, target) {
 
 async function start() {
   if (typeof DecompressionStream === "undefined") {
-    find("wait").textContent = "This browser is too old to unpack the report; it needs one from 2023 or newer.";
+    find("wait").textContent = "This browser is too old to unpack the report; use one from 2023 or later.";
     return;
   }
   model = modelOf(await unpack(0));
-  makeForm(model);
+  makeForm();
   find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, sign(name), ` ${name}`), h("dd", {}, explanation)]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
-  document.querySelector(".skip")?.addEventListener("click", skip);
+  document.querySelector(".skip")?.addEventListener("click", (event) => {
+    event.preventDefault(); // the address would become that of another view
+    find("content").focus();
+  });
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", onKey);
   await route();
   find("wait").remove();
-  setTimeout(() => haystackOf(model)); // so that the first search is as quick as the others
+  setTimeout(searchTexts); // so that the first search is as fast as the later ones
 }
 
 start();

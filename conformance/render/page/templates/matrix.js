@@ -1,12 +1,12 @@
-// Draws the matrix: the form that finds, and the table of what was found.
+// Draws the matrix: a table of topics, rules and cases by builds and devices.
 
-const CELLS_AT_ONCE = 640; // more come when somebody scrolls to their end, or asks for them
+const CELLS_AT_ONCE = 640; // more are drawn on scrolling to the end of the table
 
 /** @type {Map<string, HTMLElement>} */
-const signs = new Map(); // a matrix has thousands of them, and copying one is quicker than making one
+const signs = new Map(); // copied, because a matrix has thousands and cloning is faster than making
 
 /**
- * Return the sign of a status, with its name for those who don't see it.
+ * Return the sign of a status, with its name for screen readers.
  * @param {string} status
  * @param {string} [more]
  */
@@ -25,7 +25,7 @@ function sign(status, more = "") {
 }
 
 /**
- * Return the part of a release's heading that stands below it: what tells builds of a release apart, and the device.
+ * Return the heading of a column below its release: what distinguishes the builds of the release, and the device.
  * @param {Column} column
  */
 function shortName(column) {
@@ -41,20 +41,19 @@ function longName(column) {
 }
 
 /**
- * Return the table of what a view asks for.
- * @param {Model} model
+ * Return the table of the cases that a view asks for.
  * @param {View} view
  * @param {Found} found
  * @param {Row[]} rows
  */
-function tableOf(model, view, found, rows) {
+function tableOf(view, found, rows) {
   const body = h("tbody", {});
   const table = h("table", { class: "matrix" }, headOf(view, found), body);
   const atOnce = Math.max(20, Math.round(CELLS_AT_ONCE / found.columns.length));
   let drawn = 0;
   function draw() {
     const more = rows.slice(drawn, drawn + atOnce);
-    body.append(...more.map((row) => rowOf(model, view, found, row)));
+    body.append(...more.map((row) => rowOf(view, found, row)));
     drawn += more.length;
     if (drawn === rows.length) return;
     const button = h("button", { type: "button", click }, `Show more of the ${rows.length - drawn} rows below`);
@@ -101,22 +100,20 @@ function headOf(view, found) {
 }
 
 /**
- * @param {Model} model
  * @param {View} view
  * @param {Found} found
  * @param {Row} row
  */
-function rowOf(model, view, found, row) {
-  const cells = found.columns.map((column) => cellOf(model, view, column, row));
-  return h("tr", { class: row.kind }, h("th", { scope: "row" }, labelOf(model, view, row)), ...cells);
+function rowOf(view, found, row) {
+  const cells = found.columns.map((column) => cellOf(view, column, row));
+  return h("tr", { class: row.kind }, h("th", { scope: "row" }, labelOf(view, row)), ...cells);
 }
 
 /**
- * @param {Model} model
  * @param {View} view
  * @param {Row} row
  */
-function labelOf(model, view, row) {
+function labelOf(view, row) {
   const item = model.cases[row.cases[0]];
   const rule = model.index.rules[row.rule];
   if (row.kind === "total") return h("span", { class: "label", tabindex: "-1" }, "All of these ", h("span", { class: "count" }, String(row.cases.length)));
@@ -144,35 +141,33 @@ function toggle(view, row, ...children) {
 
 /**
  * Return a cell: one sign for one outcome, signs with counts for several.
- * @param {Model} model
  * @param {View} view
  * @param {Column} column
  * @param {Row} row
  */
-function cellOf(model, view, column, row) {
-  const counts = countsOf(model, column, row.cases, row.dtypes);
+function cellOf(view, column, row) {
+  const counts = countsOf(column, row.cases, row.dtypes);
   const worst = counts.keys().next().value;
   if (worst === undefined) return h("td", { class: "blank" }, h("span", { class: "unseen" }, "not planned"));
   if ((row.kind === "case" || row.kind === "target") && counts.size === 1) {
     const item = row.cases[0];
     const message = row.dtypes.map((dtype) => column.tracks[dtype]?.message[item] ?? -1).find((number) => number >= 0);
-    const condition = conditionOf(model, item, column);
-    const letter = condition && variantLetter(model, item, column);
-    const explained = message === undefined ? condition && `as expected of torch ${condition}` : model.index.messages[message];
-    const edited = isEdited(model, item, column);
+    const condition = conditionOf(item, column);
+    const letter = condition && variantLetter(item, column);
+    const explained = message === undefined ? condition && `as expected for torch ${condition}` : model.index.messages[message];
+    const edited = isEdited(item, column);
     return h("td", {}, sign(worst, explained), Boolean(letter) && h("sub", { title: condition, class: letter === "a" ? null : "other" }, letter),
-      edited && h("sup", { title: OTHER_REVISION }, "e"));
+      edited && h("sup", { title: RAN_OTHER_REVISION }, "e"));
   }
   return h("td", {}, ...Array.from(counts, ([status, count]) =>
     h("span", { class: "tally" }, sign(status), String(count))));
 }
 
 /**
- * Return the letter by which variants of an expectation are told apart in a row: a for the oldest release that has it.
- * @param {Model} model
+ * Return the letter of the alternative that applies to a column: `a` for that of the oldest release.
  * @param {number} item
  * @param {Column} column
  */
-function variantLetter(model, item, column) {
-  return model.index.variants[item][0].length > 1 ? String.fromCharCode(97 + (variantOf(model, item, column) % 26)) : "";
+function variantLetter(item, column) {
+  return model.index.variants[item][0].length > 1 ? String.fromCharCode(97 + (variantOf(item, column) % 26)) : "";
 }

@@ -1,4 +1,4 @@
-// The view: what is shown and how, as the fragment of the page's address says it.
+// The view: which page and which filters, as the fragment of the address holds them.
 
 /** @typedef {{page: string, id: string, q: string, status: string[], device: string[], dtype: string[], topic: string[], level: string[], build: string[], differ: boolean, from: string, to: string, flip: string[]}} View */
 
@@ -25,9 +25,7 @@ function viewOf(fragment) {
   return view;
 }
 
-/**
- * @param {string} text
- */
+/** @param {string} text */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
