@@ -44,7 +44,6 @@ ELSEWHERE = {
     "cli/badge": "cli/test_main.py",
     "cli/bisect": "releases/test_bisect.py",
     "cli/cases": "cli/test_main.py",
-    "cli/compact": "results/test_compact.py",
     "cli/diff": "cli/test_main.py",
     "cli/history": "cli/test_main.py",
     "cli/input": "cli/test_main.py",
