@@ -11,14 +11,13 @@ from conformance.language.errors import CaseFileError
 from conformance.language.files import is_case_file
 from conformance.language.renames import FILE, ids_now, load_renames
 
-IDS = {case.id for case in all_cases()}
-
 
 def test_what_is_shipped_leads_to_cases_that_there_are() -> None:
-    renames = load_renames(CASES / FILE, FILE, IDS)
+    ids = {case.id for case in all_cases()}
+    renames = load_renames(CASES / FILE, FILE, ids)
     now = ids_now("matrix-operations-against-differences", renames)
     assert len(now) == 30
-    assert set(now) <= IDS
+    assert set(now) <= ids
     assert ids_now("detached-alias-zeroed-after-sigmoid", renames) == ("detached-alias-zeroed-after-sigmoid",)
     assert not is_case_file(CASES / FILE)
 

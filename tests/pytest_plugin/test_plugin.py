@@ -536,17 +536,17 @@ def test_a_run_of_a_part_leaves_the_report_of_the_whole_alone(after: Session) ->
     assert_part(after, "-k", "second")
     index = index_of(after.directory / "reports" / "index.html")
     assert [len(build["runs"]) for build in index["builds"]] == [2]
+
+
+@pytest.mark.slow
+def test_a_part_may_be_named_or_be_what_failed_and_a_whole_run_replaces_it(after: Session) -> None:
+    after.cases(first=GOOD, second=WRONG_GRAD)
+    assert_part(after, "first.yaml::second[cpu-float32]")
+    assert_part(after, "first.yaml", "--lf")
     whole = after.run()
     assert whole.report is not None
     assert "partial_runs" not in whole.report["header"]
     assert "outcomes are of the run" not in whole.output
-
-
-@pytest.mark.slow
-def test_a_part_may_be_named_or_be_what_failed(after: Session) -> None:
-    after.cases(first=GOOD, second=WRONG_GRAD)
-    assert_part(after, "first.yaml::second[cpu-float32]")
-    assert_part(after, "first.yaml", "--lf")
 
 
 def assert_part(session: Session, *arguments: str) -> None:
