@@ -162,8 +162,8 @@ def entries_now(entry: KnownIssue, cases: Sequence[str]) -> Iterator[KnownIssue]
     Where a case was split nobody knows which of them fails, and at which step.
     """
     if len(cases) > 1:
-        may_fail_on = (*entry.targets, *entry.may_fail_on)
-        entry = replace(entry, targets=(), perhaps=perhaps, step=None, earlier=entry.case)
+        targets = (*entry.targets, *entry.may_fail_on)
+        entry = replace(entry, targets=(), may_fail_on=targets, step=None, earlier=entry.case)
     yield from (replace(entry, case=case, earlier=entry.case) for case in cases) if cases else [entry]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from places import ROOT
-from samples import CPU, HOSTILE, failed, outcome, report
+from samples import CPU, HOSTILE, failed, outcome, read_case, report, valid_case
 
 from conformance import __version__
 from conformance.cli import main as cli
@@ -110,14 +110,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Put a page in the place of the real one, and return what it is asked to show."""
+    """Put a page in the place of the real one, and return what it is asked to show; the suite has one case."""
     asked: list[Any] = []
+    shipped = read_case(valid_case("shipped"))
 
-    def page_of(reports: Any, skipped: Any = (), _suite: Any = ()) -> str:
+    def page_of(reports: Any, skipped: Any, suite: Any) -> str:
+        assert [(case, script is not None) for case, script in suite] == [(shipped, True)]
         asked.extend([list(reports), list(skipped)])
         return "<html>"
 
     monkeypatch.setattr("conformance.cli.report.page_of", page_of)
+    monkeypatch.setattr("conformance.cli.report.shipped", lambda: ([shipped], {}))
     return asked
 
 
@@ -360,7 +363,8 @@ def test_reading_reports_needs_neither_pytest_nor_torch(here: Path) -> None:
         ["known-issues", "old.json"], ["report", "old.json"],
     ]  # fmt: skip
     program = (
-        "import sys\nfrom conformance.cli.main import main\n"
+        "import sys\nfrom conformance.cli import report\nfrom conformance.cli.main import main\n"
+        "report.shipped = lambda: ([], {})\n"  # reading every case takes long, and brings nothing that one doesn't
         f"for command in {commands!r}: assert main(command) == 0\n"
         "assert not {'pytest', '_pytest', 'torch'} & sys.modules.keys()\n"
     )
@@ -368,11 +372,12 @@ def test_reading_reports_needs_neither_pytest_nor_torch(here: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", ["merge long.json", "run --help", "run -v -k engine", "history"])
+@pytest.mark.parametrize("command", ["merge long.json", "run --help", "run -v -k engine", "history versions.yaml"])
 def test_a_reader_that_has_seen_enough_is_no_error(here: Path, command: str) -> None:
     (here / "long.json").write_text(
         text_of(report({("a", f"d{number}-float32"): failed() for number in range(9000)})), encoding="utf-8"
     )
+    (here / "versions.yaml").write_bytes((shipped_cases() / "versions.yaml").read_bytes())
     program = f"{shlex.quote(sys.executable)} -m conformance {command} | head -c 1"
     done = run("sh", "-c", program, directory=here, path=ROOT)
     assert (len(done.stdout), done.stderr) == (1, "")

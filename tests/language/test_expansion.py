@@ -12,6 +12,7 @@ from shipped import all_cases, rules
 
 from conformance.language.reader import parse_cases
 from conformance.model.case import Case
+from conformance.model.rule import Rule
 from conformance.worker.engine import Engine
 
 PROGRAMS = """\
@@ -62,9 +63,6 @@ cases:
         - y = x + x
     expect: {y: {value: [3.0], requires_grad: false}, x: {version: 0}}
 """
-
-
-WRITTEN_OUT = [case for case in all_cases() if case.written_out]
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +174,20 @@ def test_the_digest_is_that_of_the_steps() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRITTEN_OUT, ids=lambda case: case.id)
-def test_what_is_shown_is_the_case_with_its_lines(case: Case) -> None:
-    again = parse_at(case.text, case.line, case.file, rules())
-    assert (again.steps, again.digest, again.title) == (case.steps, case.digest, case.title)
+@each("text", [PROGRAMS + CASES, SHARED])
+def test_what_is_shown_is_the_case_with_its_lines(text: str) -> None:
+    assert_shown(written(text), RULES)
+
+
+@pytest.mark.slow
+def test_what_is_shown_of_each_shipped_case_is_the_case_with_its_lines() -> None:
+    assert_shown([case for case in all_cases() if case.written_out], rules())
+
+
+def assert_shown(cases: list[Case], known: dict[str, Rule]) -> None:
+    """Hold that the text that is shown of each case that is written out is read as that case."""
+    assert cases
+    for case in cases:
+        assert case.written_out
+        again = parse_at(case.text, case.line, case.file, known)
+        assert (again.steps, again.digest, again.title) == (case.steps, case.digest, case.title), case.id

@@ -119,7 +119,7 @@ def test_the_text_of_a_case_is_its_own_lines() -> None:
 
 
 def test_a_block_of_statements_is_kept_as_it_stands() -> None:
-    assert cases_in(TEXT)[0].steps[1] == {"line": 15, "do": "b = a * 2\nc = b.exp()\n"}
+    assert cases_in(TEXT)[0].steps[1] == {"begins": 14, "line": 15, "do": "b = a * 2\nc = b.exp()\n"}
 
 
 def test_text_becomes_an_expression_where_a_check_takes_one_and_stays_text_elsewhere() -> None:

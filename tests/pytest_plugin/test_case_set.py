@@ -1,0 +1,75 @@
+"""The case files of a run: read once each, with the rules beside them, and refused where they don't go together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sessions import RULES, Session
+
+from conformance.language.errors import CaseFileError
+from conformance.pytest_plugin.case_set import CaseSet
+
+GOOD = "- a = tensor([2.0], requires_grad=True)\n- expect: {a: {is_leaf: true}}\n"
+BAD = GOOD.replace("is_leaf", "is_laef")
+PROBLEM = "bad.yaml:9:22: expect.a.is_laef: unknown key 'is_laef' (did you mean 'is_leaf'?)"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+def refusal(case_set: CaseSet, path: Path) -> str:
+    with pytest.raises(CaseFileError) as refused:
+        case_set.cases(path)
+    return str(refused.value)
+
+
+def test_the_first_question_reads_every_file_that_is_known(files: Session, tmp_path: Path) -> None:
+    case_set = CaseSet(tmp_path, None)
+    first, other = files.cases(first=GOOD), files.cases(name="other.yaml", second=GOOD)
+    case_set.known = [first, other]
+    assert [case.id for case in case_set.cases(first)] == ["first"]
+    assert [case.id for cases in case_set.loaded().values() for case in cases] == ["first", "second"]
+    assert all(script is not None for script in case_set.scripts.values())
+    other.unlink()
+    assert [case.file for case in case_set.cases(other)] == ["other.yaml"]
+
+
+def test_an_id_that_stands_in_two_files_is_a_problem_of_the_second(files: Session, tmp_path: Path) -> None:
+    case_set = CaseSet(tmp_path, None)
+    first, second = files.cases(first=GOOD), files.cases(name="second.yaml", first=GOOD, third=GOOD)
+    assert [case.id for case in case_set.cases(first)] == ["first"]
+    said = "second.yaml:3:1: id: 'first' stands twice (first in first.yaml:3)"
+    assert refusal(case_set, second) == said
+    assert case_set.broken() == [f"second.yaml does not load: {said}"]
+    assert case_set.ids.keys() == {"first"}
+
+
+def test_a_file_that_does_not_load_leaves_the_others_alone(files: Session, tmp_path: Path) -> None:
+    case_set = CaseSet(tmp_path, None)
+    bad, good = files.cases(name="bad.yaml", second=BAD), files.cases(first=GOOD)
+    assert refusal(case_set, bad) == refusal(case_set, bad) == PROBLEM
+    assert len(case_set.cases(good)) == 1
+    assert list(case_set.loaded()) == [good]
+    assert "absent.yaml:1:1: can't be read: No such file" in refusal(case_set, tmp_path / "absent.yaml")
+
+
+def test_rules_beside_the_cases_stand_before_the_shipped_ones(files: Session, tmp_path: Path) -> None:
+    below = tmp_path / "below"
+    below.mkdir()
+    (below / "rules.yaml").write_text(RULES.replace("test.rule", "detach.shares-storage"), encoding="utf-8")
+    case_set = CaseSet(tmp_path, None)
+    own, others = case_set.rules_of(below / "x.yaml"), case_set.rules_of(files.cases(first=GOOD))
+    assert own["detach.shares-storage"].text == "What the tests of the suite check."
+    assert others["detach.shares-storage"].text != own["detach.shares-storage"].text
+    assert ("test.rule" in own, "test.rule" in others) == (False, True)
+    (case,) = case_set.cases(tmp_path / "first.yaml")
+    assert case_set.level_of(case, tmp_path / "first.yaml") == "documented"
+
+
+def test_what_lies_outside_of_the_root_is_called_by_its_whole_path(tmp_path: Path) -> None:
+    case_set = CaseSet(tmp_path / "root", None)
+    assert case_set.name_of(tmp_path / "root" / "a" / "x.yaml") == "a/x.yaml"
+    assert case_set.name_of(tmp_path / "x.yaml") == str(tmp_path / "x.yaml")

@@ -1,0 +1,52 @@
+"""What counts as lacking: on which device, with which dtype, and in which words of torch."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.worker.lacking import why_lacking
+
+NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotImplementedError(NO_KERNEL),
+        NotImplementedError("whatever it says"),
+        RuntimeError("\"addmv_impl_cpu\" not implemented for 'Half'"),
+        RuntimeError("The operator is not currently implemented for the MPS device"),
+        TypeError("Cannot convert to float64: the MPS framework doesn't support float64"),
+    ],
+)
+def test_a_device_or_dtype_beyond_the_basics_may_lack_something(error: Exception) -> None:
+    for device, dtype in (("mps", "float32"), ("cpu", "float16"), ("cuda:1", "float64")):
+        assert why_lacking(error, device, dtype) == f"{type(error).__name__}: {error}"
+    assert why_lacking(error, "cpu", "float32") is None
+    assert why_lacking(error, "cpu", "float64") is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotImplementedError("You must implement either the backward or vjp method for your custom Function"),
+        RuntimeError("element 0 of tensors does not require grad"),
+        ValueError("float64 is not supported on this device"),
+    ],
+)
+def test_what_is_wrong_with_autograd_or_the_case_is_nothing_lacking(error: Exception) -> None:
+    assert why_lacking(error, "mps", "float16") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["Calling eig on a CPU tensor requires compiling PyTorch with LAPACK.", "Numpy is not available"]
+)
+def test_a_library_that_a_build_was_made_without_is_lacking_everywhere(text: str) -> None:
+    assert why_lacking(RuntimeError(text), "cpu", "float32") == text
+
+
+def test_a_reason_is_one_line_of_bounded_length() -> None:
+    told = why_lacking(NotImplementedError("one\n  two " + "x" * 900), "mps", "float32")
+    assert told is not None
+    assert told.startswith("NotImplementedError: one two xxx")
+    assert len(told) == len("NotImplementedError: ") + 200
