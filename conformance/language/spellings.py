@@ -100,9 +100,9 @@ def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, 
 def check_use(programs: Mapping[str, Node], cases: Sequence[Node], report: Any) -> None:
     """Report the programs that no case runs on; the cases have no other problem."""
     with_spellings = [node for node in cases if "spellings" in node.value]
-    used = {id(program) for node in with_spellings for program in expansion.programs_of(node, programs)}
+    used = [program for node in with_spellings for program in expansion.programs_of(node, programs)]
     for name, program in programs.items():
-        if id(program) not in used:
+        if program not in used:
             report(program, "", f"no case is tried on the program {name!r}", "name it in a case with spellings")
 
 
