@@ -60,9 +60,8 @@ def parsed_once(text: str, mode: str) -> Parsed:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as SyntaxWarning
-            tree: ast.AST = ast.parse(
-                text if mode == "exec" else text.strip(), mode=mode, feature_version=OLDEST_PYTHON
-            )
+            source = text if mode == "exec" else text.strip()
+            tree: ast.AST = ast.parse(source, mode=mode, feature_version=OLDEST_PYTHON)
             depth = survey(tree, parsed)
             if depth <= MAX_NESTING:
                 compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]

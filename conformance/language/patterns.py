@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-MAX_LENGTH = 200
+MAX_PATTERN_LENGTH = 200
 ESCAPED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # a character, or one of a set
 NEWER = re.compile(r"\(\?>|[*+?}]\+")
 REPETITION = re.compile(r"[*+]|\{\d*,\d*\}")
@@ -17,8 +17,8 @@ CLOSED = re.compile(r"\([^()]*\)(?=([*+]|\{\d*,\d*\})?)")
 
 def pattern_problem(pattern: str) -> tuple[str, str] | None:
     """Return what is wrong with `pattern` and a hint, or None when it can be used."""
-    if len(pattern) > MAX_LENGTH:
-        return f"expected at most {MAX_LENGTH} characters, got {len(pattern)}", "match several shorter ones"
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        return f"expected at most {MAX_PATTERN_LENGTH} characters, got {len(pattern)}", "match several shorter ones"
     try:
         re.compile(pattern)
     except (re.error, OverflowError) as error:

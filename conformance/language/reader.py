@@ -58,7 +58,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
                 report(node.value["id"], "id", f"{own_id!r} stands twice", f"first in line {first}")
         cases += found
     if not problems:
-        check_use(root, programs, nodes, report)
+        check_use(programs, nodes, report)
     if problems:
         raise CaseFileError(problems)
     return [replace(case, topic=root.value["topic"].value) for case in cases]

@@ -97,17 +97,13 @@ def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, 
     return programs
 
 
-def check_use(root: Node, programs: Mapping[str, Node], cases: Sequence[Node], report: Any) -> None:
-    """Report the programs that no case runs on."""
-    used: set[str] = set()
-    for node in cases:
-        if isinstance(node.value, dict) and "spellings" in node.value and "expect" not in node.value:
-            named = node.find("programs").plain if "programs" in node.value else list(programs)
-            used.update(name for name in named if isinstance(name, str)) if isinstance(named, list) else None
-    for node in root.value["programs"].value if programs else ():
-        name = node.find("id").value
-        if name in programs and name not in used:
-            report(node, "", f"no case is tried on the program {name!r}", "name it in a case with spellings")
+def check_use(programs: Mapping[str, Node], cases: Sequence[Node], report: Any) -> None:
+    """Report the programs that no case runs on; the cases have no other problem."""
+    with_spellings = [node for node in cases if "spellings" in node.value]
+    used = [program for node in with_spellings for program in expansion.programs_of(node, programs)]
+    for name, program in programs.items():
+        if program not in used:
+            report(program, "", f"no case is tried on the program {name!r}", "name it in a case with spellings")
 
 
 def check_program(node: Node, report: Any) -> None:

@@ -123,7 +123,9 @@ def read_document(text: str, file: str) -> Node:
     try:
         for event in yaml.parse(text, Loader=Loader):
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                problem(place_of(event.start_mark), "expected one document, got a second one", "remove the line ---")
+                problem(
+                    place_of_mark(event.start_mark), "expected one document, got a second one", "remove the line ---"
+                )
                 break
             root = events.take(event) or root
     except yaml.MarkedYAMLError as error:
@@ -131,7 +133,7 @@ def read_document(text: str, file: str) -> Node:
         message = f"can't be read as YAML: {error.problem or error.context}"
         hint = "a tab can't indent; use spaces" if mark and text[mark.index : mark.index + 1] == "\t" else ""
         hint = hint or next((words for begin, words in PARSER_HINTS.items() if begin in message), "")
-        line, column = place_of(mark) if mark else (1, 1)
+        line, column = place_of_mark(mark) if mark else (1, 1)
         lines = text.split("\n")
         if line > len(lines) or (line > 1 and line == len(lines) and not lines[-1]):  # at the end of the text
             line = max(1, len(lines) - (not lines[-1]))
@@ -154,7 +156,7 @@ def place_at(text: str, index: int) -> tuple[int, int]:
     return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
 
 
-def place_of(mark: Any) -> tuple[int, int]:
+def place_of_mark(mark: Any) -> tuple[int, int]:
     """Return the line and column, from 1, of one of the parser's marks, which count from 0."""
     return mark.line + 1, mark.column + 1
 
@@ -170,7 +172,7 @@ class Events:
     def take(self, event: Any) -> Node | None:
         """Take one event; return the root when it is complete."""
         kind = type(event)
-        place = place_of(event.start_mark)
+        place = place_of_mark(event.start_mark)
         if kind is yaml.ScalarEvent:
             value = event.value
             if event.tag is not None and not event.implicit[1]:
@@ -216,7 +218,7 @@ class Events:
     def anchor(self, event: Any) -> None:
         sign = "*" if isinstance(event, yaml.AliasEvent) else "&"
         self.problem(
-            place_of(event.start_mark), f"{sign}{event.anchor} is not part of the case language",
+            place_of_mark(event.start_mark), f"{sign}{event.anchor} is not part of the case language",
             "quote text that begins with & or *; repeat a value where it is needed twice",
         )  # fmt: skip
 

@@ -94,13 +94,9 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         members = {name: getattr(real, name) for name in vocabulary.NAMESPACES[path] if hasattr(real, name)}
         if path == "torch":
             members.update({name: random_factory(name, target) for name in vocabulary.RANDOM & members.keys()})
-            if device != "cpu":
-                members.update(
-                    {
-                        name: (array_on_device if name == "from_numpy" else on_device)(members[name], target)
-                        for name in vocabulary.FACTORIES & members.keys()
-                    }
-                )
+            for name in vocabulary.FACTORIES & members.keys() if device != "cpu" else ():
+                wrap = array_on_device if name == "from_numpy" else on_device
+                members[name] = wrap(members[name], target)
         elif path == "fft" and device != "cpu":
             members.update({name: on_device(members[name], target) for name in vocabulary.FREQUENCIES})
         elif path == "nn" and device != "cpu":
