@@ -1,8 +1,8 @@
 """Lays out a directed graph in layers: where the centre of each box stands, and through which points each edge runs.
 
-This is the method of Sugiyama, Tagawa and Toda. Edges that close a cycle are turned round; the longest path to a box
-is its layer; an edge that passes layers has a place in each; sweeps bring each layer into an order with few
-crossings; then places are drawn towards their neighbours, as far as that order allows. Edges move sideways only
+This is the method of Sugiyama, Tagawa and Toda. Edges that close a cycle are reversed; the longest path to a box
+is its layer; an edge that passes layers has a place in each; sweeps order each layer so that few edges
+cross; then places are moved towards their neighbours, as far as that order allows. Edges move sideways only
 between layers, so that none runs through a box.
 """
 
@@ -14,8 +14,8 @@ from itertools import accumulate, pairwise
 
 SWEEPS = 8  # of ordering layers, down and up in turn
 SWAPS = 2  # rounds of them after each sweep
-PULLS = 8  # of drawing places towards their neighbours, down and up in turn
-STRAIGHT = 8  # how many boxes an edge that passes by outweighs: a bend in it is seen more than a box that is aside
+PULLS = 8  # of moving places towards their neighbours, down and up in turn
+STRAIGHT = 8  # the weight of an edge that passes a layer, in boxes: a bend is more visible than a shifted box
 
 Size = tuple[float, float]
 Point = tuple[int, int]
@@ -26,7 +26,7 @@ Drawing = tuple[list[Point], dict[Edge, list[Point]], Point]  # centres, ways fr
 
 
 def lay_out(sizes: Sequence[Size], edges: Collection[Edge], *, gap: Size, wide: int, most: int) -> Drawing | None:
-    """Lay out boxes of these sizes; parts that don't hang together stand in rows, none wider than its first or `wide`.
+    """Lay out boxes of these sizes; unconnected parts stand in rows, none wider than its first part or `wide`.
 
     None where a part needs more than `most` places.
     """
@@ -51,7 +51,7 @@ def lay_out(sizes: Sequence[Size], edges: Collection[Edge], *, gap: Size, wide: 
 
 
 def parts_of(count: int, edges: Collection[Edge]) -> list[list[int]]:
-    """Return which boxes hang together."""
+    """Return the connected parts of the graph."""
     part = [[number] for number in range(count)]
     for first, second in edges:
         one, other = part[first], part[second]
@@ -148,7 +148,7 @@ def ordered(layer: list[int], above: Neighbours, below: Neighbours) -> Layers:
     seen = [False] * len(layer)
     for start in sorted(range(len(layer)), key=layer.__getitem__):
         waiting = [start]
-        while waiting:  # neighbours one after the other, so that what hangs together begins side by side
+        while waiting:  # depth first, so that connected places begin side by side
             place = waiting.pop()
             if not seen[place]:
                 seen[place] = True
@@ -176,7 +176,7 @@ def mean(numbers: Sequence[float], otherwise: float) -> float:
 
 
 def swap(layers: Layers, above: Neighbours, below: Neighbours) -> None:
-    """Let neighbours in a layer change places where fewer edges cross then."""
+    """Exchange neighbours in a layer where that makes fewer edges cross."""
     at = {place: number for row in layers for number, place in enumerate(row)}
     for _ in range(SWAPS):
         for row in layers:
