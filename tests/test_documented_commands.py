@@ -46,6 +46,7 @@ ELSEWHERE = {
     "pip install .": "is what `reader` does, from what is there",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
     "pytest tests -n auto": "is what this test is part of",
+    "pytest tests/language --update-snippets": "writes into the checkout, with the tools of who changes the suite",
     "pytest -p conformance.pytest_plugin.plugin --dist=load --rsyncdir=. --device cuda "
     "--tx ssh=gpu1//python=/venv/bin/python "
     "--tx ssh=gpu2//python=/venv/bin/python": "needs hosts; tests/pytest_plugin/test_gateways.py has two",
