@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import IO
 
-# Importing torch takes a second; a fork of a process that has done so is a process of its own in milliseconds. What
-# optimizers and checkpoints import at their first use takes longer.
+# Importing torch takes a second, and what optimizers and checkpoints import at their first use takes longer. A fork of
+# a process that has done so is a process of its own in milliseconds.
 DRIVER = """
 import gc, json, os, runpy, sys
 import torch
+import torch._dynamo
 
 torch.set_num_threads(1)  # a process with threads can't be forked
-jobs = [json.loads(line) for line in sys.stdin]
-if len(jobs) > 20:
-    import torch._dynamo
 gc.collect()
 gc.freeze()  # else a collection in a child writes to, and so copies, every page that it shares
-for job in jobs:
+for line in sys.stdin:
+    job = json.loads(line)
     child = os.fork()
     if child == 0:
         output = os.open(job["path"] + ".out", os.O_WRONLY | os.O_CREAT)
         os.dup2(output, 1)
         os.dup2(output, 2)
+        os.chdir(os.path.dirname(job["path"]))
         sys.argv = [job["path"], *job["arguments"]]
         status = 0
         try:
@@ -44,7 +46,7 @@ for job in jobs:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
-    print(os.WEXITSTATUS(os.waitpid(child, 0)[1]), flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
@@ -77,29 +79,27 @@ def run_script(text: str, *arguments: str, before: str = "") -> Ran:
     return run_scripts([text], *arguments, before=before)[0]
 
 
-def run_scripts(texts: Sequence[str], *arguments: str, before: str = "", python: str = sys.executable) -> list[Ran]:
-    """Run scripts after `before`, in two processes at a time, and return what came of each."""
-    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(2) as pool:
-        paths = [Path(directory) / f"{number}.py" for number in range(len(texts))]
-        for path, text in zip(paths, texts, strict=True):
+def run_scripts(texts: Sequence[str], *arguments: str, before: str = "") -> list[Ran]:
+    """Run scripts after `before`, each in a process of its own, and return what came of each."""
+    jobs, statuses = driver()
+    ran = []
+    with tempfile.TemporaryDirectory() as directory:
+        for number, text in enumerate(texts):
+            path = Path(directory) / f"{number}.py"
             path.write_text(text, encoding="utf-8")
-        halves = [paths[::2], paths[1::2]]
-        ran: dict[Path, Ran] = {}
-        for results in pool.map(lambda half: run_in_one(half, arguments, before, python), halves):
-            ran.update(results)
-        return [ran[path] for path in paths]
+            print(json.dumps({"path": str(path), "arguments": arguments, "before": before}), file=jobs, flush=True)
+            status = int(statuses.readline())
+            ran.append(Ran(status=status, output=path.with_suffix(".py.out").read_text(encoding="utf-8")))
+    return ran
 
 
-def run_in_one(paths: Sequence[Path], arguments: Sequence[str], before: str, python: str) -> dict[Path, Ran]:
-    if not paths:
-        return {}
-    jobs = [json.dumps({"path": str(path), "arguments": arguments, "before": before}) for path in paths]
-    answer = subprocess.run(
-        [python, "-I", "-c", DRIVER], input="\n".join(jobs), cwd=paths[0].parent, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    statuses = [int(status) for status in answer.stdout.split()]
-    outputs = [path.with_suffix(".py.out").read_text(encoding="utf-8") for path in paths]
-    return {
-        path: Ran(status=status, output=output) for path, status, output in zip(paths, statuses, outputs, strict=True)
-    }
+@cache
+def driver() -> tuple[IO[str], IO[str]]:
+    """Start the process that scripts are forks of, which ends with this one; return its input and its output."""
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin
+    assert process.stdout
+    atexit.register(process.communicate)
+    return process.stdin, process.stdout

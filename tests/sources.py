@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
+import yaml
 from places import ROOT
+
+from conformance.language.files import load_cases
 
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org")
 
@@ -20,6 +24,17 @@ def copy_sources(place: Path) -> Path:
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, place / name)
     return place
+
+
+def keep_topics(cases: Path, topics: Collection[str]) -> None:
+    """Remove the other case files of a copy, and the known issues of what was in them."""
+    kept = {path for path in cases.iterdir() if path.stem in (*topics, "rules")}
+    ids = {case.id for case in load_cases(path for path in kept if path.stem in topics)}
+    issues = yaml.safe_load((cases / "known-issues.yaml").read_text(encoding="utf-8"))
+    issues["issues"] = [entry for entry in issues["issues"] if entry["case"] in ids]
+    for path in set(cases.iterdir()) - kept:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (cases / "known-issues.yaml").write_text(yaml.safe_dump(issues), encoding="utf-8")
 
 
 def commit(place: Path, *, tag: str | None = None) -> None:

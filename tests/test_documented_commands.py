@@ -14,11 +14,11 @@ from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
-import yaml
 from packaging.requirements import Requirement
 from places import ROOT
+from sources import keep_topics
 
-from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.files import case_files, shipped_cases
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 PROGRAMS = "git|nox|npm|pip|pytest|python|ruff"
@@ -46,6 +46,7 @@ ELSEWHERE = {
     "pip install .": "is what `reader` does, from what is there",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
     "pytest tests -n auto": "is what this test is part of",
+    "pytest tests/language --update-snippets": "writes into the checkout, with the tools of who changes the suite",
     "pytest -p conformance.pytest_plugin.plugin --dist=load --rsyncdir=. --device cuda "
     "--tx ssh=gpu1//python=/venv/bin/python "
     "--tx ssh=gpu2//python=/venv/bin/python": "needs hosts; tests/pytest_plugin/test_gateways.py has two",
@@ -148,13 +149,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     home = tmp_path_factory.mktemp("home")
     made = checkout_in(home / "checkout")
     cases = made.checkout / "cases"
-    kept = {path for path in cases.iterdir() if path.stem in (*TOPICS, "rules")}
-    ids = {case.id for case in load_cases(path for path in kept if path.stem in TOPICS)}
-    issues = yaml.safe_load((cases / "known-issues.yaml").read_text(encoding="utf-8"))
-    issues["issues"] = [entry for entry in issues["issues"] if entry["case"] in ids]
-    for path in set(cases.iterdir()) - kept:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    (cases / "known-issues.yaml").write_text(yaml.safe_dump(issues), encoding="utf-8")
+    keep_topics(cases, TOPICS)
     first = FENCED.findall(TEXTS["CONTRIBUTING.md"])[1]
     assert "topic: Mine" in first
     (cases / "mine.yaml").write_text(first, encoding="utf-8")

@@ -1,33 +1,52 @@
 """Faults planted into torch, one at a time, from outside of the suite: a case that names the broken rule is red.
 
-A `sitecustomize` plants the fault in the worker before the suite sees torch. What runs is one file of the shipped
-cases, which without the fault is green.
+A fault is planted in a process of its own before the suite sees torch, as `sitecustomize` does it in a worker. What
+runs is one file of the shipped cases, which without the fault is green.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from places import ROOT
+from running import judged
+from scripts import run_script
 from sessions import Session
 
-from conformance.language.files import shipped_cases
+from conformance.execution.program import program_of, why_unsupported
+from conformance.language.files import load_cases, shipped_cases
+from conformance.model.build import Target
 
 pytestmark = pytest.mark.slow
 
 RED = ("fail", "error", "crash", "timeout")
-PLANT = """\
-import sys
+BEFORE = """\
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad, graph
 
-if "conformance.worker" in " ".join(sys.orig_argv):
-    import torch
-    from torch import Tensor, nn
-    from torch.autograd import forward_ad, graph
-
-{code}
 """
+# What a worker does, without what it needs to be one: it is replaced where a case leaves something behind.
+WORKER = """\
+import json, sys
+sys.path.insert(0, {root!r})
+from conformance.worker.engine import Engine
+
+engine, answers = Engine(), []
+for program in json.loads({programs!r}):
+    answers.append(engine.run(program))
+    if "spent" in answers[-1]:
+        break
+print("\\nanswers", json.dumps(answers))
+"""
+TARGET = Target(device="cpu", dtype="float32")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,29 +246,40 @@ threading.Thread.start = handing_over
 }  # fmt: skip
 
 
-def red_cases(directory: Path, planted: Fault) -> dict[str, frozenset[str]]:
-    """Return the red cases of a run with a fault, and the rules that each cites."""
-    session = Session(directory)
-    cases = shipped_cases()
-    shutil.copy(cases / "rules.yaml", directory)
-    for name in planted.file.split():
-        shutil.copy(cases / name, directory)
-    code = "".join(f"    {line}\n" for line in planted.code.splitlines())
-    session.write("sitecustomize.py", PLANT.format(code=code))
-    result = session.run("-q")
-    assert result.report is not None, result.output
-    rules = {case["id"]: frozenset(case["rules"]) for case in result.report["cases"]}
-    assert result.report["outcomes"], result.output
-    return {case: rules[case] for case, outcome in result.outcomes.items() if outcome["status"] in RED}
+def red_cases(planted: Fault) -> dict[str, frozenset[str]]:
+    """Return the red cases of a file with a fault, and the rules that each cites."""
+    cases = load_cases([shipped_cases() / name for name in planted.file.split()], shipped_cases().parent)
+    here = [case for case in cases if not why_unsupported(case, TARGET, torch.__version__)]
+    answers: list[dict[str, Any]] = []
+    while len(answers) < len(here):
+        programs = json.dumps(
+            [{"n": 0, **program_of(case, TARGET, torch.__version__)} for case in here[len(answers) :]]
+        )
+        ran = run_script(WORKER.format(root=str(ROOT), programs=programs), before=BEFORE + planted.code)
+        assert ran.status == 0, ran.output
+        answers += json.loads(ran.output.rpartition("\nanswers ")[2])
+    red = [judged(case, found, TARGET).status in RED for case, found in zip(here, answers, strict=True)]
+    return {case.id: frozenset(case.rules) for case, is_red in zip(here, red, strict=True) if is_red}
 
 
 @pytest.mark.parametrize("planted", FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_caught_by_a_case_that_names_the_rule(planted: Fault, tmp_path: Path) -> None:
-    red = red_cases(tmp_path, planted)
+def test_a_fault_is_caught_by_a_case_that_names_the_rule(planted: Fault) -> None:
+    red = red_cases(planted)
     assert red
     assert any(planted.rules & rules for rules in red.values()), red
 
 
-def test_what_is_planted_is_what_is_red(tmp_path: Path) -> None:
-    harmless = fault("detach.yaml", "detach.shares-storage", "Tensor.detach = Tensor.detach")
-    assert red_cases(tmp_path, harmless) == {}
+@pytest.mark.parametrize("file", sorted({name for planted in FAULTS.values() for name in planted.file.split()}))
+def test_what_is_planted_is_what_is_red(file: str) -> None:
+    assert red_cases(fault(file, "", "Tensor.detach = Tensor.detach")) == {}
+
+
+def test_a_fault_that_is_planted_in_the_worker_of_a_run_is_red_there(tmp_path: Path) -> None:
+    planted = FAULTS["detach() copies"]
+    session = Session(tmp_path)
+    for name in ("rules.yaml", planted.file):
+        shutil.copy(shipped_cases() / name, tmp_path)
+    code = textwrap.indent(BEFORE + planted.code, "    ")
+    session.write("sitecustomize.py", f'import sys\nif "conformance.worker" in " ".join(sys.orig_argv):\n{code}\n')
+    result = session.run("-q")
+    assert {case for case, status in result.statuses.items() if status in RED} == set(red_cases(planted))

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from samples import CPU, failed, outcome, report
-from sources import commit, copy_sources
+from sources import commit, copy_sources, keep_topics
 
 from conformance.releases.catalogue import load_releases
 from conformance.results.store import load_report, text_of
@@ -109,7 +109,8 @@ class Runner:
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", self.fill(step["run"])], cwd=self.directory,
             env={
                 **os.environ, **own, **environment, "PATH": f"{self.tools}:{os.environ['PATH']}",
-                "GITHUB_OUTPUT": str(self.output), "GITHUB_STEP_SUMMARY": str(self.summary), "PYTHONPATH": str(ROOT),
+                "PYTHONPATH": str(self.tools), "GITHUB_OUTPUT": str(self.output),
+                "GITHUB_STEP_SUMMARY": str(self.summary),
             },
             check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
         )  # fmt: skip
@@ -130,8 +131,11 @@ class Runner:
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with what stands in for `python` and `uv`."""
+    """Return a directory with what stands in for `python` and `uv`, and for the suite: one with few cases."""
     place = tmp_path_factory.mktemp("tools")
+    for name in ("conformance", "cases"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+    keep_topics(place / "cases", ("detach",))
     for name, text in {"python": PYTHON, "python3": PYTHON, "uv": UV}.items():
         (place / name).write_text(text)
         (place / name).chmod(0o755)
@@ -199,11 +203,10 @@ def nights(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
                 test = Runner(place / night / build["name"] / shard, tools, {**values, "matrix.shard": shard})
                 test.steps(jobs["test"], "Install the suite", "Install the build")
                 if test.values.get("steps.install.outputs.done"):
-                    own = {"PYTEST_ADDOPTS": "-k detached"}
                     if night == "fault":
                         test_python = test.directory / "build" / "bin" / "python"
                         test_python.write_text(f'#!/bin/sh\nPYTHONPATH={fault} exec {sys.executable} "$@"\n')
-                    test.steps(jobs["test"], "Run the cases", **own)
+                    test.steps(jobs["test"], "Run the cases")
                 shards = compare.directory / "shards" / f"{build['name']}.{shard}"
                 shards.mkdir(parents=True)
                 for path in (test.directory / "reports").glob("*.json"):
@@ -273,7 +276,7 @@ def test_a_vendor_tests_a_device_with_a_list_of_its_own(tools: Path, tmp_path: P
         test = Runner(tmp_path / shard[0], tools, {**INPUTS, "matrix.shard": shard})
         (test.directory / "mine.yaml").write_text("include: [shipped]\nissues: []\n")
         test.steps(jobs["test"], "Install torch and the back-end", "Install the suite")
-        test.steps(jobs["test"], "Run the cases", "Name the shard", PYTEST_ADDOPTS="-k detached")
+        test.steps(jobs["test"], "Run the cases", "Name the shard")
         name = test.values["steps.shard.outputs.name"]
         shutil.copytree(test.directory / "reports", compare.directory / "shards" / f"conformance-shard-{name}")
     for path in (compare.directory / "shards").glob("*/index.html"):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +143,24 @@ def test_a_second_run_asks_for_nothing_and_has_the_same_graphs(session: Session)
 
 @pytest.mark.slow
 def test_what_is_kept_and_broken_is_made_again(session: Session) -> None:
-    session.cases(good=GOOD)
-    first = graphs(session.run())
-    (kept,) = session.directory.rglob("*.graphs.json")
-    for content in ("", "{", "[]", kept.read_text()[:-9], kept.read_text().replace('"state":"', '"state":"0')):
-        kept.write_text(content)
-        result = session.run()
-        assert result.status == 0, result.output
-        assert graphs(result) == first
+    spoiled: list[Callable[[str], str]] = [
+        lambda _: "", lambda _: "{", lambda _: "[]", lambda text: text[:-9],
+        lambda text: text.replace('"state":"', '"state":"0'),
+    ]  # fmt: skip
+    for number in range(len(spoiled)):
+        session.cases(f"{number}.yaml", **{f"good_{number}": GOOD})
+    count_asked(session)
+    first = graphs(session.run("--device-module", "counting"))
+    assert asked(session) == len(first) == len(spoiled)
+    kept = list(session.directory.rglob("*.graphs.json"))
+    for path, spoil in zip(kept, spoiled, strict=True):
+        text = path.read_text()
+        assert spoil(text) != text
+        path.write_text(spoil(text))
+    result = session.run("--device-module", "counting")
+    assert result.status == 0, result.output
+    assert graphs(result) == first
+    assert asked(session) == len(spoiled)
 
 
 @pytest.mark.slow

@@ -61,7 +61,9 @@ def test_a_list_that_is_wrong_or_missing_is_said_each_time(case_set: CaseSet, tm
 def test_an_entry_without_a_case_is_said_where_all_cases_were_read(case_set: CaseSet, tmp_path: Path) -> None:
     path = tmp_path / "known-issues.yaml"
     path.write_text(listed("first", "gone", "fir*", "go*"))
-    said = [f"known issue known-issues.yaml:{line}: there is no case {case}" for line, case in ((9, "gone"), (23, "go*"))]
+    said = [
+        f"known issue known-issues.yaml:{line}: there is no case {case}" for line, case in ((9, "gone"), (23, "go*"))
+    ]
     assert IssueLists(case_set, None, is_none=False).without_case([tmp_path]) == said
     assert IssueLists(case_set, None, is_none=False).without_case([tmp_path / "first.yaml"]) == []
     assert IssueLists(case_set, path, is_none=False).without_case([]) == said
