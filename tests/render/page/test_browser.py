@@ -31,7 +31,7 @@ from samples import (
 )
 
 from conformance.model.outcome import Failure, Issue
-from conformance.model.report import Report
+from conformance.model.report import Report, StepRecord
 from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import matrix_of
 from conformance.render.page.page import page_of
@@ -644,7 +644,8 @@ def test_a_text_whose_steps_can_not_be_told_apart_is_shown_all_the_same(shown: S
 
 def test_texts_without_end_are_cut(shown: Shower) -> None:
     lines = "  - a = 1\n"
-    endless = case("a", title="T" * 10**6, yaml="\tsteps:\n" + lines * 200_000)
+    steps = tuple(StepRecord(line=line, kind="do") for line in range(11, 2011))
+    endless = case("a", title="T" * 10**6, yaml="    steps:\n" + lines * 200_000, steps=steps)
     long = Failure(line=1, path="p" * 10**6, expected="e" * 10**6, observed="o" * 10**6)
     failed = outcome("fail", failures=(long, *FAILURES * 750))
     page = shown(report({("a", CPU): failed}, cases=[endless]), fragment="#case/a")
