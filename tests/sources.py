@@ -27,7 +27,7 @@ def copy_sources(place: Path) -> Path:
 
 
 def keep_topics(cases: Path, topics: Collection[str]) -> None:
-    """Remove the other case files of a copy, and the known issues of what was in them."""
+    """Remove the other case files of a copy, and the known issues and renames of what was in them."""
     kept = {path for path in cases.iterdir() if path.stem in (*topics, "rules")}
     ids = {case.id for case in load_cases(path for path in kept if path.stem in topics)}
     issues = yaml.safe_load((cases / "known-issues.yaml").read_text(encoding="utf-8"))
@@ -35,6 +35,7 @@ def keep_topics(cases: Path, topics: Collection[str]) -> None:
     for path in set(cases.iterdir()) - kept:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (cases / "known-issues.yaml").write_text(yaml.safe_dump(issues), encoding="utf-8")
+    (cases / "renames.yaml").write_text("renames: {}\n", encoding="utf-8")
 
 
 def commit(place: Path, *, tag: str | None = None) -> None:
