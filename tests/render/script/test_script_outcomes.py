@@ -456,7 +456,9 @@ def broken(case: Case) -> Case:
 
 
 def test_a_case_with_one_expectation_changed_fails_at_the_same_place(engine: Engine) -> None:
-    outcomes = compare(engine, {case.id: broken(case) for case in some(18)})
+    chosen = [case for case in some(18) if engine.run(request_of(case, "cpu", "float32"))["status"] == "pass"]
+    assert len(chosen) > 50
+    outcomes = compare(engine, {case.id: broken(case) for case in chosen})
     assert {status for status, _ in outcomes.values()} <= {"fail", "unsupported"}
 
 
