@@ -1,7 +1,5 @@
 """Distributes the GPUs of a machine over several processes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -5,8 +5,6 @@ cached in pytest's cache directory, in one file for each case file and build. A 
 of its case and one state of torch and of this package.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import time
@@ -35,8 +33,8 @@ def is_compiled(case: Case) -> bool:
     return any("compiled" in step.get("needs", ()) for step in case.steps)
 
 
-class Worker(Protocol):
-    """Takes requests and answers them in order."""
+class Executor(Protocol):
+    """Takes requests and answers them."""
 
     def request(self, number: int, program: dict[str, Any]) -> None: ...
     def answer(self, number: int, seconds: float) -> dict[str, Any] | None: ...
@@ -64,12 +62,12 @@ class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphRecorder:
-    """Collects graphs; without a `directory` nothing is cached, without a `worker` nothing is recorded."""
+    """Collects graphs; without a `directory` nothing is cached, without an `executor` nothing is recorded."""
 
-    def __init__(self, build: Build, directory: Path | None, worker: Worker | None) -> None:
+    def __init__(self, build: Build, directory: Path | None, executor: Executor | None) -> None:
         self.build = build
         self.directory = directory
-        self.worker = worker
+        self.executor = executor
         self.entries: dict[str, dict[Pair, RecordedGraph]] = {}  # of the cache, by case file
         self.seen: set[str] = set()  # cases of which a target has run
         self.requested: dict[int, RecordedGraph] = {}  # by number of the request, without the graph
@@ -85,12 +83,12 @@ class GraphRecorder:
         cached = self.entry(case.file).get((case.id, str(target)))
         if cached is not None and cached.revision == revision:
             self.found[cached.pair] = cached
-        elif self.worker is not None:
+        elif self.executor is not None:
             program = program_of(case, target, self.build.torch)
             if outcome.step is not None:
                 program["steps"] = [step for step in program["steps"] if step["number"] <= outcome.step]
             self.last -= 1  # items have the numbers from 0 up
-            self.worker.request(self.last, {**program, "sketch": True})
+            self.executor.request(self.last, {**program, "sketch": True})
             self.requested[self.last] = RecordedGraph(
                 file=case.file, case=case.id, target=str(target), revision=revision
             )
@@ -99,9 +97,9 @@ class GraphRecorder:
     def take_answers(self, seconds: float) -> None:
         """Take the answers that have come, or that come within `seconds`."""
         deadline = time.monotonic() + seconds
-        while self.requested and self.worker is not None:
+        while self.requested and self.executor is not None:
             number = next(iter(self.requested))
-            answer = self.worker.answer(number, max(deadline - time.monotonic(), 0.0) if seconds else 0.0)
+            answer = self.executor.answer(number, max(deadline - time.monotonic(), 0.0) if seconds else 0.0)
             if answer is None:
                 return
             recorded = self.requested.pop(number)

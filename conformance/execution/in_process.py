@@ -1,12 +1,12 @@
 """Runs programs in the current process, so that a debugger can step into them."""
 
-from __future__ import annotations
-
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from conformance.execution.program import line_of
 from conformance.model.build import Build
 
 
@@ -26,14 +26,14 @@ class InProcess:
     def handshake(self) -> Build:
         return self.build
 
-    def request(self, number: int, program: dict[str, Any]) -> None:
+    def request(self, number: int, program: dict[str, Any], seconds: float = 0.0) -> None:  # noqa: ARG002 - as Workers
         self.programs[number] = program
 
     def is_queued(self, number: int) -> bool:
         return number in self.programs
 
     def outcome(self, number: int) -> dict[str, Any]:
-        answer = self.engine.run({"n": number, **self.programs.pop(number)})
+        answer = self.engine.run(json.loads(line_of({"n": number, **self.programs.pop(number)})))
         del answer["n"]
         answer.pop("must_restart", None)  # there is no other process to go on in
         return answer

@@ -1,7 +1,7 @@
 """Makes the program that one version of torch runs of a case: every alternative is chosen."""
 
-from __future__ import annotations
-
+import json
+from collections.abc import Iterable
 from typing import Any
 
 from conformance.language import versions, vocabulary
@@ -36,14 +36,37 @@ def why_unsupported(case: Case, target: Target, torch: str) -> str:
     return ""
 
 
-def program_of(case: Case, target: Target, torch: str) -> dict[str, Any]:
-    """Return the request that runs `case` on `target` with `torch`, as the worker takes it."""
-    steps = [
+def program_of(case: Case, target: Target, torch: str, encoded_steps: str | None = None) -> dict[str, Any]:
+    """Return the request that runs `case` on `target` with `torch`; `line_of` takes it, also with encoded steps."""
+    steps = {"steps": steps_of(case, torch)} if encoded_steps is None else {"encoded_steps": encoded_steps}
+    return {"device": target.device, "dtype": target.dtype, "file": case.file, **steps}
+
+
+def steps_of(case: Case, torch: str) -> list[dict[str, Any]]:
+    """Return the steps of a case that `torch` runs."""
+    return [
         {"number": number, **chosen(step, torch)}
         for number, step in enumerate(case.steps)
         if "torch" not in step or versions.holds(step["torch"], torch)
     ]
-    return {"device": target.device, "dtype": target.dtype, "file": case.file, "steps": steps}
+
+
+def encoded_steps_of(cases: Iterable[Case], torch: str) -> dict[str, str]:
+    """Return the steps that `torch` runs as JSON, by case, of the cases that it can run."""
+    return {
+        case.id: json.dumps(steps_of(case, torch))
+        for case in cases
+        if case.torch is None or versions.holds(case.torch, torch)
+    }
+
+
+def line_of(request: dict[str, Any]) -> str:
+    """Return a request as a line of JSON."""
+    steps = request.get("encoded_steps")
+    if steps is None:
+        return json.dumps(request)
+    others = json.dumps({name: value for name, value in request.items() if name != "encoded_steps"})
+    return f'{others.removesuffix("}")}, "steps": {steps}}}'
 
 
 def chosen(step: dict[str, Any], torch: str) -> dict[str, Any]:

@@ -1,6 +1,4 @@
-"""Sends the programs of the next items to the worker while pytest reports the current one."""
-
-from __future__ import annotations
+"""Sends the programs of the next items to the workers while pytest reports the current one."""
 
 import gc
 import os
@@ -10,26 +8,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from conformance.execution.gpus import share_of_gpus
+from conformance.execution.durations import Durations
+from conformance.execution.fork_server import Interpreter
 from conformance.execution.graphs import GraphRecorder
 from conformance.execution.in_process import InProcess
 from conformance.execution.program import outcome_without_run, program_of
+from conformance.execution.queue import LONG_SECONDS
 from conformance.execution.workers import Workers
 from conformance.model.build import Build, Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
 
-WINDOW = 64  # programs in flight: enough that neither process waits for the other
-RECORDING_SECONDS = 60.0  # how long to wait for graphs at the end of a run
-STOPPED_RECORDING_SECONDS = 3.0  # and at the end of a run that was stopped
+WINDOW = 64  # programs ahead of pytest for each worker: enough that no process waits for another
+RECORDING_SECONDS = {"spare": 1.0, "all": 600.0}  # how long to wait for graphs at the end of a run
+MOST_WORKERS = 4
 
 
 class Item(Protocol):
-    """A pytest item: a case on a target; `number` is that of its request."""
+    """A pytest item: a case on a target, what the torch at hand runs of it, and the number of its request."""
 
     case: Case
     target: Target
     number: int
+    encoded_steps: str | None
 
     @property
     def is_marked_by_others(self) -> bool: ...
@@ -39,18 +40,30 @@ class Item(Protocol):
 class Settings:
     """Where and how programs are run.
 
-    `number` is that of this pytest-xdist worker, counted from 0, and None without pytest-xdist. `cache` is the
-    directory in which graphs are cached, and None if they are not.
+    `seconds` limits a case, and `memory`, in bytes, a worker. `workers` is the largest number of worker processes, None
+    for one per core. `graphs` says which are recorded: those that there is time for ("spare"), or "all". `number` is
+    that of this pytest-xdist worker, counted from 0, and None without pytest-xdist. `cache` is the directory in which
+    graphs and durations are cached, and None if they are not.
     """
 
     python: str
     devices: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     seconds: float = 60.0
+    memory: int = 0
+    workers: int | None = None
+    graphs: str = "spare"
     in_process: bool = False
     debugged: bool = False
     number: int | None = None
     cache: Path | None = None
+
+    @property
+    def most_workers(self) -> int:
+        """The largest number of worker processes: by default one, where pytest-xdist has processes for the cores."""
+        if self.workers is not None:
+            return self.workers
+        return min(usable_cores(), MOST_WORKERS) if self.number is None else 1
 
 
 class Scheduler:
@@ -61,7 +74,9 @@ class Scheduler:
         self.executor: Workers | InProcess | None = None
         self.items: Sequence[Item] = ()
         self.next = 0  # the first item that has not been sent
+        self.window = WINDOW
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
+        self.durations = Durations(settings.cache)
 
     def start(self) -> None:
         """Start the worker, which imports torch while the caller collects."""
@@ -71,8 +86,8 @@ class Scheduler:
             if chosen.in_process:
                 self.executor = InProcess(chosen.modules, chosen.devices)
             else:
-                own = share_of_gpus(chosen.number, os.environ) if chosen.number is not None else {}
-                self.executor = Workers(chosen.python, chosen.modules, chosen.devices, chosen.seconds, variables=own)
+                python = Interpreter(chosen.python, chosen.modules, chosen.devices)
+                self.executor = Workers(python, chosen.seconds, memory=chosen.memory, number=chosen.number)
 
     @cached_property
     def build(self) -> Build:
@@ -93,18 +108,34 @@ class Scheduler:
         self.items = items
         for number, item in enumerate(items):
             item.number = number
+        if isinstance(self.executor, Workers) and items:
+            total = self.durations.total((item.case, item.target) for item in items)
+            count = min(self.settings.most_workers, 1 + int(total / self.executor.start_seconds))
+            self.window = WINDOW * count
+            self.executor.widen(count)
 
     def offer(self, item: Item, following: Item | None) -> None:
         """Send the program of `item`, which is about to run, and those of the next items."""
         if self.in_order:
-            if item.number == self.next or self.next - item.number < WINDOW // 2:
-                end = min(max(item.number, self.next) + WINDOW, len(self.items))
+            is_first = self.next == 0
+            if item.number == self.next or self.next - item.number < self.window // 2:
+                end = min(max(item.number, self.next) + self.window, len(self.items))
                 for upcoming in self.items[max(item.number, self.next) : end]:
                     self.send_ahead(upcoming)
                 self.next = max(self.next, end)
+            if is_first and self.window > WINDOW:
+                self.send_long()
         else:
             for upcoming in filter(None, (item, following)):
                 self.send_ahead(upcoming)
+        if isinstance(self.executor, Workers):
+            self.executor.send_waiting()
+
+    def send_long(self) -> None:
+        """Send the programs of all long cases, so that none is left to run alone at the end."""
+        for item in self.items:
+            if self.durations.of(item.case, item.target) >= LONG_SECONDS:
+                self.send_ahead(item)
 
     def send_ahead(self, item: Item) -> None:
         if not item.is_marked_by_others and outcome_without_run(item.case, item.target, self.build) is None:
@@ -113,7 +144,8 @@ class Scheduler:
     def send(self, item: Item) -> None:
         assert self.executor is not None
         if not self.executor.is_queued(item.number):
-            self.executor.request(item.number, program_of(item.case, item.target, self.build.torch))
+            program = program_of(item.case, item.target, self.build.torch, item.encoded_steps)
+            self.executor.request(item.number, program, self.durations.of(item.case, item.target))
 
     def run(self, item: Item) -> Outcome:
         """Return the outcome of `item`, whose program may have been sent before."""
@@ -122,6 +154,7 @@ class Scheduler:
             self.send(item)
             assert self.executor is not None
             outcome = outcome_of(self.executor.outcome(item.number))
+            self.durations.note(item.case, item.target, outcome.seconds)
             self.graph_recorder.add(item.case, item.target, outcome)
         return outcome
 
@@ -131,8 +164,15 @@ class Scheduler:
         return GraphRecorder(self.build, self.settings.cache, None if self.settings.debugged else self.executor)
 
     def finish(self, is_over: bool) -> None:
-        """Wait for the graphs that were requested, briefly if the run was stopped, and end the worker."""
+        """Wait for the graphs that were requested, unless the run was stopped, and end the workers."""
         if "graph_recorder" in self.__dict__:
-            self.graph_recorder.finish(RECORDING_SECONDS if is_over else STOPPED_RECORDING_SECONDS)
+            self.graph_recorder.finish(RECORDING_SECONDS[self.settings.graphs] if is_over else 0.0)
         if self.executor is not None:
             self.executor.close()
+        if self.settings.number is None:
+            self.durations.write()
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,84 +1,156 @@
-"""The queue of requests to the worker, which is replaced when it crashes, hangs or must restart.
+"""Runs requests in worker processes, which are started as there is work, and replaced when they crash or hang.
 
-The worker answers in the order of the requests, so the oldest one without an answer is the one that a silent or dead
-worker was running. It gets the outcome; the requests behind it are sent to the next worker.
+A worker answers in the order of its requests, so the oldest one without an answer is the one that a silent or dead
+worker was running. It gets the outcome; the requests behind it go to other workers.
 """
 
-from __future__ import annotations
-
 import collections
+import itertools
 import math
+import os
+import selectors
 import time
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from conformance.execution.worker_process import Refused, WorkerProcess, describe_end, signal_name
+from conformance.execution.durations import CASE_SECONDS
+from conformance.execution.fork_server import ForkServer, Interpreter, Refused, WantedWorker
+from conformance.execution.gpus import share_of_gpus
+from conformance.execution.queue import LONG_SECONDS, Queue, Request
+from conformance.execution.worker_process import WorkerProcess, describe_end, signal_name
 from conformance.language.versions import version_of
 from conformance.model.build import Build
 
+START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
+FORK_SECONDS = 0.1
+IMPORT_SECONDS = 4.0
 RECORDING_SECONDS = 10.0  # the time limit of a request that only records a graph
 MOST_LOST_TO_RECORDING = 3  # how many workers may end while recording a graph before no more graphs are recorded
-LONG_QUEUE = 16
 NOT_RECORDED = {"status": "not-run", "reason": "too many workers were lost to recording graphs"}
+DEPTH = 16  # requests that a worker holds: enough that it never waits for the parent
+REFILLED = DEPTH // 2  # what it has left when it is given more: a write for each request would cost the parent most
+LONG_QUEUE = 16
+POLL_INTERVAL = 0.001  # seconds
+UNSENT_INTERVAL = 0.05  # seconds after which a full pipe is tried again
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Worker:
+    """A worker process, the requests that it holds, and since when the oldest of them can have been running."""
+
+    process: WorkerProcess
+    index: int
+    since: float
+    is_ready: bool = False
+    sent: collections.deque[Request] = field(default_factory=collections.deque)
+
+    @property
+    def has_room(self) -> bool:
+        return self.is_ready and len(self.sent) < DEPTH and sum(each.seconds for each in self.sent) < LONG_SECONDS
 
 
 class Workers:
-    """Runs requests in a worker process, one worker at a time."""
+    """Runs requests in worker processes, of which there is one unless `widen` allows more."""
 
     def __init__(
         self,
-        python: str,
-        modules: Sequence[str] = (),
-        devices: Sequence[str] = (),
+        python: Interpreter,
         case_seconds: float = 60.0,
         *,
-        variables: Mapping[str, str] | None = None,
+        memory: int = 0,
+        number: int | None = None,
+        may_fork: bool = True,
     ) -> None:
-        self.arguments = (python, tuple(modules), tuple(devices), variables or {})
+        self.python = python
         self.case_seconds = case_seconds
-        self.waiting: collections.deque[dict[str, Any]] = collections.deque()
+        self.number = number  # of this process among those that share the GPUs
+        self.memory = memory  # bytes that a worker may have, if no accelerator is used
+        self.may_fork = may_fork
+        self.most = 1
+        self.queue = Queue()
+        self.queued: set[int] = set()  # the numbers of all requests without an answer
         self.answered: dict[int, dict[str, Any]] = {}
-        self.worker: WorkerProcess | None = WorkerProcess(*self.arguments)
+        self.server: ForkServer | None = None
+        self.workers: list[Worker] = []
+        self.selector = selectors.DefaultSelector()
+        self.why_refused = ""
         self.build: Build | None = None
-        self.since = time.monotonic()  # the earliest time at which the oldest waiting request can have begun
         self.lost_to_recording = 0
+        self.start()
 
     def handshake(self) -> Build:
         """Wait until the first worker has imported torch, and return its build."""
-        if self.build is None:
-            assert self.worker is not None
-            try:
-                build = msgspec.convert(self.worker.handshake(), Build)
-            except Refused:
-                self.worker = None
-                raise
-            try:
-                version_of(build.torch)
-            except ValueError as error:
-                raise Refused(f"torch.__version__: {error}") from None
-            self.build = build
+        while self.build is None:
+            if not self.workers:
+                self.close()
+                raise Refused(self.why_refused)
+            self.receive(START_SECONDS)
+        try:
+            version_of(self.build.torch)
+        except ValueError as error:
+            self.close()
+            raise Refused(f"torch.__version__: {error}") from None
         return self.build
 
-    def request(self, number: int, program: dict[str, Any]) -> None:
-        """Queue a program under a number that the caller chooses; its answer is `outcome(number)`."""
-        if program.get("sketch") and self.lost_to_recording >= MOST_LOST_TO_RECORDING:
+    @property
+    def start_seconds(self) -> float:
+        """How many seconds of work a further worker must take over to be worth its start."""
+        return FORK_SECONDS if self.server is not None and self.server.can_start() else IMPORT_SECONDS
+
+    def widen(self, most: int) -> None:
+        """Allow `most` workers, and start them."""
+        self.most = most
+        self.queue.tells_long = most > 1
+        self.start_missing()
+
+    def start(self) -> None:
+        """Start a worker; where the process to fork it from is no more, with a new one."""
+        if self.server is None or not self.server.can_start():
+            if self.server is not None and not self.server.has_become_worker:
+                self.server.close()
+            self.server = ForkServer(self.python)
+        index = next(index for index in itertools.count() if all(worker.index != index for worker in self.workers))
+        share = index if self.number is None else self.number
+        variables = share_of_gpus(share, os.environ) if share or self.number is not None else {}
+        is_limited = self.build is None or self.build.present == ["cpu"]
+        wanted = WantedWorker(
+            variables=variables, memory=self.memory * is_limited, describes=self.build is None, may_fork=self.may_fork
+        )
+        process = WorkerProcess(self.server, wanted)
+        worker = Worker(process=process, index=index, since=time.monotonic())
+        self.workers.append(worker)
+        self.selector.register(process.answers, selectors.EVENT_READ, worker)
+
+    def start_missing(self) -> None:
+        """Start workers, up to as many as are allowed; without any, what waits can't be run."""
+        try:
+            while len(self.workers) < self.most and not (self.workers and self.why_refused):
+                self.start()
+        except Refused as error:
+            self.refuse(str(error))
+
+    def request(self, number: int, program: dict[str, Any], seconds: float = CASE_SECONDS) -> None:
+        """Queue a program under a number that the caller chooses; its answer is `outcome(number)`.
+
+        It is sent by the next `send_waiting`, or while an answer is waited for.
+        """
+        request = Request(number=number, program=program, seconds=seconds)
+        if request.is_sketch and self.lost_to_recording >= MOST_LOST_TO_RECORDING:
             self.answered[number] = NOT_RECORDED
             return
-        self.waiting.append({"n": number, **program})
-        if self.worker is None:
-            self.replace()
-            return
-        if len(self.waiting) == 1:
-            self.since = time.monotonic()
-        self.worker.send(self.waiting[-1])
+        self.queued.add(number)
+        self.queue.add(request)
+        if len(self.workers) < self.most:
+            self.start_missing()
 
     def is_queued(self, number: int) -> bool:
-        return number in self.answered or any(message["n"] == number for message in self.waiting)
+        return number in self.queued or number in self.answered
 
     def outcome(self, number: int) -> dict[str, Any]:
         """Wait for the answer to the request `number` and return it."""
+        self.queue.hurry(number)
         answer = self.answer(number, math.inf)
         assert answer is not None
         return answer
@@ -88,82 +160,181 @@ class Workers:
         deadline = time.monotonic() + seconds
         while number not in self.answered:
             left = deadline - time.monotonic()
-            if left <= 0:
+            if left <= 0 and seconds:
                 return None
-            self.receive(left)
-        return self.answered.pop(number)
+            self.receive(max(left, 0.0))
+            if not seconds:
+                break
+        return self.answered.pop(number, None)
+
+    def send_waiting(self) -> None:
+        """Send the workers what waits: the least busy first, so that none has more to do than the others."""
+        free = [worker for worker in self.workers if len(worker.sent) <= REFILLED and worker.has_room]
+        while free:
+            worker = min(free, key=lambda each: len(each.sent))
+            request = self.next_for(worker)
+            if request is None:
+                free.remove(worker)
+                continue
+            if not worker.sent:
+                worker.since = time.monotonic()
+            worker.sent.append(request)
+            worker.process.send({"n": request.number, **request.program})
+            if not worker.has_room:
+                free.remove(worker)
+        for worker in self.workers:
+            worker.process.flush()
+
+    def next_for(self, worker: Worker) -> Request | None:
+        if self.build is None:
+            return None
+        return self.queue.take(
+            keeps_order=worker.index == 0, is_idle=not worker.sent, can_run=lambda device: self.can_run(worker, device)
+        )
+
+    def can_run(self, worker: Worker, device: str) -> bool:
+        """Whether a worker may use a device: any of them the CPU, and one each card of an accelerator.
+
+        Where none of these could be started again, the others take what is left.
+        """
+        if device.partition(":")[0] == "cpu":
+            return True
+        assert self.build is not None
+        count = next((each.count for each in self.build.devices if each.type == device), 1)
+        return worker.index <= max(count - 1, min(each.index for each in self.workers))
 
     def receive(self, patience: float) -> None:
-        """Wait at most `patience` seconds for the oldest request's answer; replace a worker that gives none."""
-        assert self.worker is not None
-        limit = min(self.case_seconds, RECORDING_SECONDS) if self.waiting[0].get("sketch") else self.case_seconds
-        left = max(limit - (time.monotonic() - self.since), 0.0)
-        try:
-            message = self.worker.receive(min(left, patience), is_busy=len(self.waiting) > LONG_QUEUE)
-            if message is not None and message.get("n") != self.waiting[0]["n"]:
-                raise EOFError("answered another request than the oldest")
-        except EOFError as error:
-            self.lose_worker("crash", str(error), limit)
-            return
-        if message is None:
-            if left <= patience:
-                self.lose_worker("timeout", "", limit)
-            return
-        self.since = time.monotonic()
-        self.waiting.popleft()
-        self.answered[message.pop("n")] = message
-        why_restarted = message.pop("must_restart", "")
-        if why_restarted:
-            if message["status"] != "pass":
-                message["reason"] = f"{why_restarted}; the worker was replaced"
-            self.end_worker()
-            if self.waiting:
-                self.replace()
+        """Take the answers that come within `patience` seconds; replace workers that have ended or give none.
 
-    def lose_worker(self, status: str, why: str, limit: float) -> None:
-        """Record the outcome of the request that the worker was running, and send the others to a new worker."""
-        assert self.worker is not None
-        ended, tail = self.worker.end(kill=status == "timeout" or bool(why))
-        self.worker = None
-        facts: dict[str, Any] = {}
-        if status == "timeout":
-            reason = f"no answer within {limit:g} s; the worker was killed"
-        else:
-            reason = f"the worker {why or describe_end(ended)}"
-            if not why:  # it was not killed from here
-                facts = {"exit_status": ended} if ended >= 0 else {"signal": signal_name(ended)}
-        culprit = self.waiting.popleft()
-        seconds = round(time.monotonic() - self.since, 6)
-        self.answered[culprit["n"]] = {
-            "status": status, "seconds": seconds, "reason": reason, "stderr": tail, **facts,
-        }  # fmt: skip
-        if culprit.get("sketch"):
-            self.lost_to_recording += 1
-            if self.lost_to_recording == MOST_LOST_TO_RECORDING:
-                self.answered.update((message["n"], NOT_RECORDED) for message in self.waiting if message.get("sketch"))
-                self.waiting = collections.deque(message for message in self.waiting if not message.get("sketch"))
-        if self.waiting:
+        While the workers are busy with a long queue, this process sleeps for a poll interval and then reads several
+        answers at once: waking up for each would take CPU time from the workers.
+        """
+        self.send_waiting()
+        if not self.read(0.0) and patience > 0:
+            if len(self.queued) > LONG_QUEUE:
+                time.sleep(POLL_INTERVAL)
+                self.read(0.0)
+            else:
+                now = time.monotonic()
+                ends = [worker.since + self.limit(worker) - now for worker in self.workers if self.is_busy(worker)]
+                unsent = [UNSENT_INTERVAL for worker in self.workers if worker.process.unsent]
+                self.read(max(min([patience, *ends, *unsent]), 0.0))
+        for worker in list(self.workers):
+            if self.is_busy(worker) and time.monotonic() - worker.since >= self.limit(worker):
+                self.lose(worker, "timeout")
+        self.send_waiting()
+
+    def is_busy(self, worker: Worker) -> bool:
+        return bool(worker.sent) or not worker.is_ready
+
+    def limit(self, worker: Worker) -> float:
+        """Return how many seconds a worker may take for what it does now."""
+        if not worker.is_ready:
+            return START_SECONDS
+        return min(self.case_seconds, RECORDING_SECONDS) if worker.sent[0].is_sketch else self.case_seconds
+
+    def read(self, seconds: float) -> bool:
+        """Take the messages that come within `seconds`; return whether any worker had something to say."""
+        events = self.selector.select(seconds)
+        for key, _ in events:
+            worker: Worker = key.data
+            try:
+                for message in worker.process.messages():
+                    self.take(worker, message)
+                    if worker not in self.workers:
+                        break
+            except EOFError as error:
+                self.lose(worker, "crash", str(error))
+        return bool(events)
+
+    def take(self, worker: Worker, message: dict[str, Any]) -> None:
+        """Take a message of a worker: its handshake, or the answer to its oldest request."""
+        if not worker.is_ready:
+            self.take_first(worker, message)
+            return
+        if not worker.sent or message.pop("n", None) != worker.sent[0].number:
+            raise EOFError("answered another request than the oldest")
+        request = worker.sent.popleft()
+        worker.since = time.monotonic()
+        why_restarted = message.pop("must_restart", "")
+        if why_restarted and message["status"] != "pass":
+            message["reason"] = f"{why_restarted}; the worker was replaced"
+        self.put(request, message)
+        if why_restarted:
+            self.remove(worker)
+            worker.process.close()
+            self.queue.put_back(worker.sent)
             self.replace()
 
-    def replace(self) -> None:
-        try:
-            self.worker = WorkerProcess(*self.arguments)
-            self.worker.handshake()
-        except Refused as error:
-            self.worker = None
-            for message in self.waiting:
-                self.answered[message["n"]] = {"status": "crash", "reason": f"no new worker could be started: {error}"}
-            self.waiting.clear()
+    def take_first(self, worker: Worker, message: dict[str, Any]) -> None:
+        if "handshake" not in message:
+            self.remove(worker)
+            worker.process.end(kill=True)
+            said = message.get("refused", "the first message is not a handshake")
+            self.refuse(f"{self.python.path}: {said}")
             return
-        self.since = time.monotonic()
-        for message in self.waiting:
-            self.worker.send(message)
+        if message["handshake"] is not None and self.build is None:
+            self.build = msgspec.convert(message["handshake"], Build)
+        worker.is_ready = True
+        worker.since = time.monotonic()
 
-    def end_worker(self) -> None:
-        if self.worker is not None:
-            self.worker.end(kill=True)  # it has nothing left to answer, and unloading torch takes time
-            self.worker = None
+    def put(self, request: Request, answer: dict[str, Any]) -> None:
+        self.queued.discard(request.number)
+        self.answered[request.number] = answer
+
+    def lose(self, worker: Worker, status: str, why: str = "") -> None:
+        """Record the outcome of the request that the worker was running; the others are sent to other workers."""
+        limit = self.limit(worker) if self.is_busy(worker) else 0.0
+        ended, tail = worker.process.end(kill=status == "timeout" or bool(why))
+        self.remove(worker)
+        if not worker.is_ready:
+            how = f"did not import torch in {START_SECONDS:.0f} s"
+            how = how if status == "timeout" or ended is None else f"{describe_end(ended)} at once"
+            self.refuse(f"the worker ({self.python.path}) {how}\n{tail}")
+            return
+        culprit = worker.sent.popleft() if worker.sent else None
+        server = worker.process.server
+        if culprit is not None and ended is None and not why and culprit.lost_with in (None, server):
+            culprit.lost_with = server  # not its doing: the worker ended because the process it was forked from did
+            self.queue.put_back([culprit])
+        elif culprit is not None:
+            facts: dict[str, Any] = {}
+            if status == "timeout":
+                reason = f"no answer within {limit:g} s; the worker was killed"
+            else:
+                reason = f"the worker {why or (describe_end(ended) if ended is not None else 'was killed')}"
+                if not why and ended is not None:  # it was not killed from here
+                    facts = {"exit_status": ended} if ended >= 0 else {"signal": signal_name(ended)}
+            seconds = round(time.monotonic() - worker.since, 6)
+            self.put(culprit, {"status": status, "seconds": seconds, "reason": reason, "stderr": tail, **facts})
+            self.lost_to_recording += culprit.is_sketch
+            if self.lost_to_recording == MOST_LOST_TO_RECORDING:
+                for request in self.queue.take_sketches():
+                    self.put(request, NOT_RECORDED)
+        self.queue.put_back(worker.sent)
+        self.replace()
+
+    def replace(self) -> None:
+        if self.queue:
+            self.start_missing()
+
+    def refuse(self, why: str) -> None:
+        """Note that a worker could not be started; without any, what waits is not run."""
+        self.why_refused = why
+        if not self.workers and self.build is not None:
+            reason = f"no new worker could be started: {why}"
+            for request in self.queue.take_all():
+                self.put(request, {"status": "crash", "reason": reason})
+
+    def remove(self, worker: Worker) -> None:
+        self.selector.unregister(worker.process.answers)
+        self.workers.remove(worker)
 
     def close(self) -> None:
-        """End the worker; requests that still wait get no answer."""
-        self.end_worker()
+        """End the workers; requests that still wait get no answer."""
+        for worker in list(self.workers):
+            self.remove(worker)
+            worker.process.close()  # they have nothing left to answer, and unloading torch takes time
+        self.selector.close()
+        if self.server is not None and not self.server.has_become_worker:
+            self.server.close()

@@ -16,7 +16,8 @@ class Engine:
     def __init__(self) -> None:
         prepare_process()
         self.global_state = GlobalState()
-        self.runners: Dict[str, Runner] = {}
+        # That of the CPU is made before any fork: in some releases looking up the vocabulary imports the compiler.
+        self.runners: Dict[str, Runner] = {"cpu": Runner("cpu", self.global_state)}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.

@@ -6,16 +6,16 @@ import contextlib
 import copy
 import gc
 import importlib
+import os
 import sys
 import warnings
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Tuple
 
 import torch
 
 from conformance.worker.sandbox import MODULE
 
 SEED = 0
-FULL_COLLECTION = 100  # number of cases between collections of all generations
 
 
 def prepare_process() -> None:
@@ -26,12 +26,13 @@ def prepare_process() -> None:
         warnings.simplefilter("ignore")  # newer releases deprecate these names
         torch.backends.cuda.matmul.allow_tf32 = False  # its 10-bit mantissa is outside float32's tolerance
         torch.backends.cudnn.allow_tf32 = False
+    os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # C++ stacks without starting a process for their names
+    os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")  # there is a collection after each case
     with contextlib.suppress(Exception):  # a build may lack the compiler or its requirements
         if torch.__version__.startswith("2.3."):  # it stays broken if a transform is active when it is imported
             importlib.import_module("torch._dynamo")
         if torch.__version__.startswith(("2.0.", "2.1.", "2.2.")):
             undo_patches()
-    gc.collect()
     gc.freeze()  # torch's own objects are never freed; without them collections are fast
     gc.disable()
 
@@ -102,9 +103,9 @@ class GlobalState:
     """The modes as they were when the worker started; `restore` restores them."""
 
     def __init__(self) -> None:
-        self.cases = 0
-        self.modules = len(sys.modules)
-        self.attributes: Dict[type, FrozenSet[str]] = {}  # of the classes that cases share
+        self.classes: List[Tuple[type, FrozenSet[str]]] = []  # that cases share, with the attributes they had before
+        self.attributes: List[Mapping[str, Any]] = []  # of each of them now
+        self.number_of_attributes = 0  # of all of them before
         self.leftovers = leftovers()
         self.before = [(get, put, get()) for get, put in settings()]
         self.hooks = {name: copy.copy(value) for name, value in global_hooks().items()}
@@ -122,27 +123,29 @@ class GlobalState:
         """Whether no mode is left on that can't be restored, for example by a generator that can't be closed."""
         return not any(leftover() for leftover in self.leftovers)
 
-    def restore_classes(self, classes: Iterable[type]) -> None:
+    def add_classes(self, classes: Iterable[type]) -> None:
+        self.classes += [(cls, frozenset(vars(cls))) for cls in classes]
+        self.attributes = [vars(cls) for cls, _ in self.classes]
+        self.number_of_attributes = sum(map(len, self.attributes))
+
+    def restore_classes(self) -> None:
         """Delete attributes that a case has added to shared classes, for example by calling a method on a class."""
-        for cls in classes:
-            if len(vars(cls)) != len(self.attributes[cls]):
-                for name in vars(cls).keys() - self.attributes[cls]:
+        if sum(map(len, self.attributes)) != self.number_of_attributes:
+            for cls, before in self.classes:
+                for name in vars(cls).keys() - before:
                     delattr(cls, name)
 
     def restore(self) -> None:
-        # Collect before restoring modes: a generator that a case left open restores its own when it is collected.
-        # The case's objects are in the youngest generation; the older ones are collected now and then.
-        self.cases += 1
+        self.restore_classes()
         place = sys.modules.pop(MODULE, None)  # the module of compiled functions
         if place is not None:  # names with __ are the compiler's, which deletes them itself
             for name in [name for name in vars(place) if not name.startswith("__")]:
                 delattr(place, name)
-        if len(sys.modules) != self.modules:  # modules that a case made torch import are never freed either
-            self.modules = len(sys.modules)
-            gc.collect()
-            gc.freeze()
-        else:
-            gc.collect() if self.cases % FULL_COLLECTION == 0 else gc.collect(0)
+        # Collect before restoring modes: a generator that a case left open restores its own when it is collected.
+        # What is left is torch's, for example modules that it has imported; without it the next collections are fast.
+        # A full collection is slow, and needed only if the case has collected: what survived that is in the last one.
+        gc.collect(2 if gc.get_objects(generation=2) else 1)
+        gc.freeze()
         level = getattr(torch.autograd.forward_ad, "_current_level", -1)
         while level >= 0:
             torch.autograd.forward_ad.exit_dual_level()
@@ -150,10 +153,12 @@ class GlobalState:
         for get, put, value in self.before:
             if get() != value:
                 put(value)
-        for name, hooks in global_hooks().items():
-            if hooks != self.hooks[name]:
+        place_of_hooks = vars(torch.nn.modules.module)
+        for name, before in self.hooks.items():
+            hooks = place_of_hooks[name]
+            if hooks != before:
                 if isinstance(hooks, dict):
                     hooks.clear()
-                    hooks.update(self.hooks[name])
+                    hooks.update(before)
                 else:
-                    setattr(torch.nn.modules.module, name, self.hooks[name])
+                    place_of_hooks[name] = before

@@ -1,49 +1,41 @@
 """The worker's protocol: one line of JSON for each request and answer, on file descriptors that no print writes to.
 
-The first line is `{"handshake": build}`, or `{"refused": why}` when torch can't be imported. Then each request
-`{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}` is answered by `{"n": 7, "status": …}`, in
-order. The worker exits at the end of its input, and after an answer with `must_restart`.
+The first line is `{"handshake": build}`, or `{"refused": why}` when torch can't be imported; only the first worker of
+a run describes the build. Then each request `{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}`
+is answered by `{"n": 7, "status": …}`, in order. The worker exits at the end of its input, and after an answer with
+`must_restart`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import json
 import os
 import resource
-import signal
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
+
+from conformance.worker.fork_server import listen
 
 LONGEST_STDERR = 2**20
 LONGEST_FILE = 2**28
-PR_SET_PDEATHSIG = 1
-
-
-def take_over_streams() -> "tuple[int, int]":
-    """Return descriptors for requests and answers; from then on stdin is empty and stdout is stderr."""
-    requests, answers = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)
-    os.close(nothing)
-    return requests, answers
-
-
-def end_with_parent() -> None:
-    """Have the kernel kill this process when its parent exits, even during a case that never ends."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # else the end of the input ends it, after the case
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def limit_files() -> None:
-    """Limit the size of files that this process writes, so that output of a case can't fill the disk."""
+    """Limit the size of files that this process writes: output of a case can't fill the disk, nor can a core dump."""
+    for kind, most in ((resource.RLIMIT_FSIZE, LONGEST_FILE), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
+
+
+def limit_memory(size: int) -> None:
+    """Let allocations fail, as errors of their case, when this process would have more than `size` bytes.
+
+    What is limited is private writable memory: drivers of accelerators reserve far more addresses than they use.
+    """
     with contextlib.suppress(OSError, ValueError):
-        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (LONGEST_FILE, hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (size, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def shorten_stderr() -> None:
@@ -57,10 +49,34 @@ def shorten_stderr() -> None:
         pass  # a pipe or terminal
 
 
+def renew_thread_pool() -> None:
+    """Replace torch's thread pool, which is not usable after a fork.
+
+    torch does so at the first use, but not safely when several threads are the first.
+    """
+    import torch  # noqa: PLC0415 - by now it is imported
+
+    torch.set_num_threads(torch.get_num_threads())
+
+
 def serve(modules: List[str], devices: List[str]) -> None:
-    """Serve requests until the input ends."""
-    requests, answers = take_over_streams()
-    end_with_parent()
+    """Import torch, and serve requests in each worker until its input ends.
+
+    Modules of back-ends are imported in each worker: what they open must not be shared by several processes.
+    """
+    gc.disable()  # importing torch is faster without, and its objects are never freed
+    engine: Any = None
+    failed: Optional[BaseException] = None
+    try:
+        from conformance.worker import build  # noqa: PLC0415 - importing torch may fail or print
+
+        if not modules:
+            from conformance.worker.engine import Engine  # noqa: PLC0415 - imports torch, too
+
+            engine = Engine()
+    except BaseException as error:  # the first worker says so
+        failed = error
+    wanted, requests, answers = listen(may_fork=failed is None)
     limit_files()
 
     def answer(message: Dict[str, Any]) -> None:
@@ -68,15 +84,21 @@ def serve(modules: List[str], devices: List[str]) -> None:
         while line:
             line = line[os.write(answers, line) :]
 
-    gc.disable()  # importing torch is faster without, and its objects are never freed
     try:
-        from conformance.worker import build  # noqa: PLC0415 - importing torch may fail or print
+        if failed is not None:
+            raise failed
+        if engine is None:
+            build.import_modules(modules)
+            from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that register devices
 
-        build.import_modules(modules)
-        from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that register devices
-
-        engine = Engine()
-        answer({"handshake": build.describe(devices)})
+            engine = Engine()
+        else:
+            renew_thread_pool()
+        facts = build.describe(devices) if wanted["describes"] else None
+        answer({"handshake": facts})
+        uses_accelerator = facts is not None and any(each["absent"] is None for each in facts["devices"][1:])
+        if wanted["memory"] and not uses_accelerator:
+            limit_memory(wanted["memory"])
     except BaseException as error:
         answer({"refused": f"{type(error).__name__}: {error}"})
         raise

@@ -17,7 +17,7 @@ import torch
 from conformance.language import vocabulary
 from conformance.worker.factories import array_on_device, moved, on_device, seeded, seeded_like, seeded_normal
 from conformance.worker.functions import in_thread, in_threads, pickled
-from conformance.worker.sandbox import MODULE, Namespace, base_checker, read_attribute, writable
+from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, writable
 
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 
@@ -47,6 +47,7 @@ def compiled(function: Any) -> Any:
     """Return a function of the case as torch.compile() makes it with aot_eager: traced by autograd, run eagerly."""
     if not is_own_function(function):
         raise TypeError("compiled() takes a function that the case has defined")
+    importlib.import_module("torch._dynamo.backends.debugging")  # has the backend; else torch would import all of them
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
@@ -120,7 +121,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
-        __build_class__=builtins.__build_class__, __read__=read_attribute, __writable__=writable,
+        __build_class__=builtins.__build_class__, __readable__=readable, __writable__=writable,
         __base__=base_checker(bases()),
     )  # fmt: skip
     return names

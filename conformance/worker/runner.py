@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 
@@ -16,7 +16,7 @@ from conformance.worker.isolation import GlobalState
 from conformance.worker.lacking import why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.reference import References
-from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text, words_of_step
+from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.values import event_of, plain
 
 
@@ -32,8 +32,7 @@ class Runner:
         # Expected values are computed on the CPU for every target.
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
         self.synchronize = synchronizer(device)
-        self.classes = shared_classes(self.offered)
-        global_state.attributes.update((cls, frozenset(vars(cls))) for cls in self.classes.values())
+        global_state.add_classes(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
         """Run `program` (`file`, `dtype`, `steps`) and return its outcome: `status` and what goes with it.
@@ -49,21 +48,10 @@ class Runner:
                 outcome = run.guarded(go or CaseRun.all_steps)
         finally:
             run.names.clear()
-            self.global_state.restore_classes(self.classes_named(run.steps))
             del run
             self.global_state.restore()
         outcome["seconds"] = round(time.perf_counter() - begin, 6)
         return outcome
-
-    def classes_named(self, steps: List[Dict[str, Any]]) -> Iterable[type]:
-        """Return the shared classes that a case can reach: by name, or all of them if it calls `type()`."""
-        words: Set[str] = set()
-        for step in steps:
-            if "do" in step:
-                words |= words_of_step(step["do"])
-        if "type" in words:
-            return self.classes.values()
-        return [self.classes[name] for name in self.classes.keys() & words]
 
 
 def synchronizer(device: str) -> Callable[[], Any]:
@@ -88,11 +76,11 @@ def synchronizer(device: str) -> Callable[[], Any]:
     return synchronize
 
 
-def shared_classes(offered: Dict[str, Any]) -> Dict[str, type]:
-    """Return the classes of torch in the vocabulary, by name."""
+def shared_classes(offered: Dict[str, Any]) -> Set[type]:
+    """Return the classes of torch in the vocabulary."""
     spaces = [value for value in offered.values() if isinstance(value, Namespace)]
     found = [value for space in spaces for value in vars(space).values() if isinstance(value, type)]
-    return {cls.__name__: cls for cls in found if cls.__module__.startswith("torch.") or cls is torch.Tensor}
+    return {cls for cls in found if cls.__module__.startswith("torch.") or cls is torch.Tensor}
 
 
 class CaseRun:

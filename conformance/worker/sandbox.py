@@ -10,10 +10,9 @@ from __future__ import annotations
 import ast
 import enum
 import functools
-import re
 import types
 import warnings
-from typing import Any, Callable, FrozenSet, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from conformance.language import vocabulary
 
@@ -27,14 +26,9 @@ def compile_text(text: str, mode: str) -> types.CodeType:
     """Return the code of a step (`exec`) or an expression (`eval`)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as SyntaxWarning
-        tree = Guard().visit(ast.parse(text if mode == "exec" else text.strip(), mode=mode))
-        return compile(ast.fix_missing_locations(tree), EXPRESSION, mode, dont_inherit=True)
-
-
-@functools.lru_cache(maxsize=None)
-def words_of_step(text: str) -> FrozenSet[str]:
-    """Return the words of a step, which include all names that it uses."""
-    return frozenset(re.findall(r"\w+", text))
+        tree: Any = ast.parse(text if mode == "exec" else text.strip(), mode=mode)
+        guard(tree)
+        return compile(tree, EXPRESSION, mode, dont_inherit=True)
 
 
 def compile_step(text: str, file: str, line: int) -> types.CodeType:
@@ -47,25 +41,32 @@ def relocate(code: types.CodeType, file: str, offset: int) -> types.CodeType:
     return code.replace(co_filename=file, co_firstlineno=code.co_firstlineno + offset, co_consts=constants)
 
 
-class Guard(ast.NodeTransformer):
-    """Adds a run-time check to each base class, attribute write, and read of an attribute outside the vocabulary."""
+def guard(tree: ast.AST) -> None:
+    """Add a run-time check to each base class, attribute write, and read of an attribute outside the vocabulary."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                pending += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                pending.append(value)
+        if isinstance(node, ast.ClassDef):
+            node.bases = [call_node("__base__", base) for base in node.bases]
+        elif isinstance(node, ast.Attribute):
+            if not isinstance(node.ctx, ast.Load):
+                node.value = call_node("__writable__", node.value)
+            elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
+                node.value = call_node("__readable__", node.value, ast.Constant(value=node.attr, kind=None))
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        self.generic_visit(node)
-        node.bases = [call_node("__base__", base) for base in node.bases]
-        return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
-            node.value = call_node("__writable__", node.value)
-        elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
-            return ast.copy_location(call_node("__read__", node.value, ast.Constant(value=node.attr)), node)
-        return node
-
-
-def call_node(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=list(arguments), keywords=[])
+def call_node(name: str, owner: ast.expr, *arguments: ast.Constant) -> ast.Call:
+    """Return a call of the function `name`, in the place of `owner`, its first argument."""
+    call = ast.Call(func=ast.Name(id=name, ctx=ast.Load()), args=[owner, *arguments], keywords=[])
+    for node in (call, call.func, *arguments):
+        ast.copy_location(node, owner)
+    return call
 
 
 def writable(owner: Any) -> Any:
@@ -89,10 +90,10 @@ def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
     return base
 
 
-def read_attribute(owner: Any, name: str) -> Any:
-    """Return the attribute `name` of `owner` if the case has set it, or if `owner` is a namespace."""
+def readable(owner: Any, name: str) -> Any:
+    """Return `owner` if a case may read its attribute `name`: if the case has set it, or if `owner` is a namespace."""
     if type(owner) is Namespace or is_own(owner, name):
-        return getattr(owner, name)
+        return owner
     raise AttributeError(f"{type(owner).__name__!r} has no attribute {name!r} that this case has given it")
 
 

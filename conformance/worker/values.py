@@ -8,6 +8,7 @@ from __future__ import annotations
 import cmath
 import itertools
 import math
+import operator
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -21,6 +22,7 @@ TOLERANCES: Dict[torch.dtype, Tuple[float, float]] = {
 }  # fmt: skip
 EXACT = (0.0, 0.0)
 MOST_DISPLAYED = 16  # elements of a list in a message
+LONG = 16  # elements of a list that are compared together
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -74,8 +76,11 @@ def one_line(text: str) -> str:
 def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
     """Whether two plain values are the same, numbers within `tolerance` (relative, absolute)."""
     kind = type(expected)
-    if kind is float and type(observed) is float and observed == expected:
-        return True  # the most frequent case
+    if kind is float and type(observed) is float:  # the most frequent case
+        limit = tolerance[1] + tolerance[0] * abs(expected)
+        return (
+            observed == expected or abs(observed - expected) <= limit < math.inf or near(observed, expected, tolerance)
+        )
     if kind is bool or type(observed) is bool:
         return observed is expected
     if isinstance(expected, (int, float, complex)):
@@ -83,7 +88,9 @@ def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
     if kind is list:
         if not isinstance(observed, list) or len(observed) != len(expected):
             return False
-        return all(map(agree, observed, expected, itertools.repeat(tolerance)))
+        return is_within(observed, expected, tolerance[1]) or all(
+            map(agree, observed, expected, itertools.repeat(tolerance))
+        )
     if isinstance(expected, dict):
         if not isinstance(observed, dict) or observed.keys() != expected.keys():
             return False
@@ -91,16 +98,28 @@ def agree(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
     return type(observed) is type(expected) and bool(observed == expected)
 
 
+def is_within(observed: List[Any], expected: List[Any], limit: float) -> bool:
+    """Whether two long lists have finite floats only, of which none differ by more than `limit`.
+
+    It loops in C, and so takes a fifth of the time that comparing each pair takes.
+    """
+    if len(expected) < LONG or not {float} == set(map(type, observed)) == set(map(type, expected)):
+        return False
+    differences = list(map(abs, map(operator.sub, observed, expected)))
+    return math.isfinite(sum(differences)) and max(differences) <= limit
+
+
 def all_are(observed: Any, expected: Any, tolerance: Tuple[float, float]) -> bool:
     """Whether nested lists have elements, and all of them agree with `expected`."""
     found = leaves(observed)
-    return bool(found) and all(agree(leaf, expected, tolerance) for leaf in found)
+    return bool(found) and agree(found, [expected] * len(found), tolerance)
 
 
 def leaves(value: Any) -> List[Any]:
-    if not isinstance(value, list):
-        return [value]
-    return [leaf for item in value for leaf in leaves(item)]
+    found = [value]
+    while list in set(map(type, found)):
+        found = [leaf for item in found for leaf in (item if isinstance(item, list) else (item,))]
+    return found
 
 
 def near(observed: complex, expected: complex, tolerance: Tuple[float, float]) -> bool:

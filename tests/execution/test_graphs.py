@@ -178,7 +178,7 @@ def test_recording_that_never_ends_costs_only_its_graph(session: Session) -> Non
     plant(session, "time.sleep(600)")
     session.cases(before=GOOD, bad=MARKED.format(mark=13.0), after=GOOD)
     begin = time.monotonic()
-    result = session.run("--device-module", "planted", "--case-timeout", "2")
+    result = session.run("--device-module", "planted", "--case-timeout", "2", "--graphs", "all")
     assert result.statuses == {"before": "pass", "bad": "pass", "after": "pass"}
     assert list(graphs(result)) == ["before", "after"]
     assert time.monotonic() - begin < 120
@@ -199,7 +199,7 @@ def test_no_more_are_made_when_many_workers_were_lost(session: Session) -> None:
         """,
     )
     session.cases(**{f"case_{number}": GOOD for number in range(20)})
-    result = session.run("--device-module", "deadly")
+    result = session.run("--device-module", "deadly", "--graphs", "all")
     assert set(result.statuses.values()) == {"pass"}
     assert graphs(result) == {}
     assert asked(session) == MOST_LOST_TO_RECORDING

@@ -7,7 +7,7 @@ from typing import Any
 
 from loops import each
 
-from conformance.execution.program import program_of, why_unsupported
+from conformance.execution.program import encoded_steps_of, line_of, program_of, why_unsupported
 from conformance.language.reader import parse_cases
 from conformance.model.build import Target
 from conformance.model.case import Case
@@ -112,6 +112,19 @@ def test_a_program_names_its_target_and_file_and_keeps_the_lines() -> None:
     program = program_of(case_of(), Target(device="cuda", dtype="float64"), "2.13.0")
     assert (program["device"], program["dtype"], program["file"]) == ("cuda", "float64", "x.yaml")
     assert [step["line"] for step in program["steps"]] == [8, 9, 11, 18, 24]
+
+
+@each("torch", ["1.13.1", "2.12.0", "2.13.0"])
+def test_steps_that_are_encoded_before_make_the_same_request(torch: str) -> None:
+    case = case_of(text=TEXT.replace('{"<2.13": 3,', '{"<2.13": .inf,'))
+    request = {"n": 7, **program_of(case, CPU, torch)}
+    encoded = program_of(case, CPU, torch, encoded_steps_of([case], torch)["one"])
+    assert "steps" not in encoded
+    assert json.loads(line_of({"n": 7, **encoded})) == json.loads(line_of(request)) == json.loads(json.dumps(request))
+
+
+def test_a_case_that_a_torch_cannot_run_has_no_encoded_steps() -> None:
+    assert encoded_steps_of([case_of('    torch: ">=2.13"\n', NEEDS.replace("STEP", "b = a + 1"))], "2.12.0") == {}
 
 
 @each("torch", ["1.13.1", "2.12.0", "2.13.0"])

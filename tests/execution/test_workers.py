@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from sessions import Session
 
-from conformance.execution.worker_process import Refused, describe_end
+from conformance.execution.fork_server import Interpreter, Refused
+from conformance.execution.worker_process import describe_end
 from conformance.execution.workers import Workers
 
 # Planted into torch before the suite looks at it, as a broken build would have them.
@@ -79,7 +80,7 @@ def calling(name: str) -> str:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    session = Session(tmp_path)
+    session = Session(tmp_path, real=True)
     session.write("broken.py", BROKEN)
     return session
 
@@ -133,6 +134,16 @@ def test_a_case_that_prints_without_end_fills_no_disk(session: Session) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what is limited is not what torch allocates")
+def test_memory_that_a_worker_may_not_have_is_an_error_of_its_case(session: Session) -> None:
+    large = "- a = torch.zeros(2 ** 28)\n- expect: {a.sum(): 0.0}\n"
+    session.cases(first=GOOD, large=large, second=GOOD)
+    result = session.run("--worker-memory", "0.9")
+    assert result.statuses == {"first": "pass", "large": "error", "second": "pass"}
+    assert "allocate" in result.outcomes["large"]["failures"][0]["observed"]
+
+
+@pytest.mark.slow
 def test_the_last_words_of_a_dead_worker_are_kept(session: Session) -> None:
     session.cases(talks="- a = tensor([2.0])\n- print('farewell')\n- torch.sinh(a)\n- expect: {a: [2.0]}\n")
     result = session.run("--device-module", "broken")
@@ -170,13 +181,13 @@ def test_a_worker_that_can_not_be_replaced_makes_a_crash_of_what_waits(session: 
 
 
 def test_an_interpreter_that_says_nothing_is_refused() -> None:
-    workers = Workers("true")
+    workers = Workers(Interpreter("true"))
     with pytest.raises(Refused, match=r"the worker \(true\) exited with status 0 at once"):
         workers.handshake()
 
 
 def test_answers_come_in_order_and_by_number() -> None:
-    workers = Workers(sys.executable)
+    workers = Workers(Interpreter(sys.executable))
     try:
         assert workers.handshake().present[0] == "cpu"
         programs = [

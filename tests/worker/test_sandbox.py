@@ -27,7 +27,7 @@ REFUSED = {
     "import in a def": "def f():\n    import os",
     "__import__": "__import__('os')",
     "__builtins__": "__builtins__['open']",
-    "__read__, which the worker adds": "__read__(torch, '__dict__')",
+    "__readable__, which the worker adds": "__read__(torch, '__dict__')",
     "__writable__, which the worker adds": "__writable__(torch)",
     "__build_class__": "__build_class__(lambda: 0, 'A')",
     "__name__": "log(__name__)",
@@ -384,7 +384,7 @@ def test_a_way_out_that_was_found_is_closed(engine: Engine, text: str) -> None:
 EXPRESSIONS = {
     "a name": "open('x')",
     "a dunder": "a.__class__",
-    "a worker's name": "__read__(a, 'x')",
+    "a worker's name": "__readable__(a, 'x')",
     "__builtins__": "__builtins__",
     "__builtins__ with blanks": " __builtins__ ",
     "__name__": "__name__",

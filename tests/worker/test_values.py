@@ -10,6 +10,7 @@ from loops import each
 
 from conformance.worker.values import (
     EXACT,
+    LONG,
     TOLERANCES,
     agree,
     all_are,
@@ -87,6 +88,18 @@ DIFFERENT: dict[str, tuple[object, object]] = {
 def test_the_same_values_agree(observed: object, expected: object) -> None:
     assert agree(observed, expected, EXACT)
     assert agree(observed, expected, CLOSE)
+
+
+@each(
+    "observed, expected, same",
+    [(*pair, True) for pair in SAME.values()] + [(*pair, False) for pair in DIFFERENT.values()],
+)
+def test_values_in_a_long_list_agree_as_they_do_alone(observed: object, expected: object, same: bool) -> None:
+    for tolerance in (EXACT, CLOSE):
+        assert agree([0.0] * LONG + [observed], [0.0] * LONG + [expected], tolerance) is same
+        assert agree([INF] * LONG + [observed], [INF] * LONG + [expected], tolerance) is same
+    assert agree([1.1] * LONG + [observed], [1.0] * LONG + [expected], CLOSE) is same
+    assert not agree([1.111] * LONG + [observed], [1.0] * LONG + [expected], CLOSE)
 
 
 @each("observed, expected", DIFFERENT.values(), ids=DIFFERENT)

@@ -1,0 +1,155 @@
+"""The process in the interpreter under test that imports torch once, and from which workers are forked."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+END_SECONDS = 1.0  # for the process to end its workers
+PACKAGE = Path(__file__).parent.parent
+
+# The package is imported from its own directory, and the directory above it is not put on sys.path: that one may be
+# the site-packages of another environment, which must not become importable in the interpreter under test.
+BOOTSTRAP = """\
+import sys, importlib.util
+sys.path[:] = [entry for entry in sys.path if entry]
+place, modules, devices = sys.argv[1], sys.argv[2].split(), sys.argv[3].split()
+spec = importlib.util.spec_from_file_location("conformance", place + "/__init__.py", submodule_search_locations=[place])
+sys.modules["conformance"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["conformance"])
+from conformance.worker.main import serve
+serve(modules, devices)
+"""
+
+
+class Refused(Exception):
+    """The interpreter, torch, a module or a device that was asked for is missing or can't be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python whose torch is tested, with the modules that register its back-ends and the devices to describe."""
+
+    path: str
+    modules: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedWorker:
+    """What a worker shall be: with these environment variables, and with at most `memory` bytes (0: any number).
+
+    `describes` asks for a description of the build. Without `may_fork` the process becomes the worker itself.
+    """
+
+    variables: dict[str, str]
+    memory: int = 0
+    describes: bool = False
+    may_fork: bool = True
+
+
+class ForkServer:
+    """A process that may end at any time, and its workers with it; a worker is known by its number, from 0."""
+
+    def __init__(self, python: Interpreter) -> None:
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
+        self.control, theirs = socket.socketpair()
+        command = [python.path, "-c", BOOTSTRAP, str(PACKAGE), " ".join(python.modules), " ".join(python.devices)]
+        # OpenBLAS starts threads when it is imported, and a process with threads can't be forked.
+        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
+        try:
+            self.process = subprocess.Popen(
+                command, stdin=theirs.fileno(), stdout=self.stderr, stderr=self.stderr, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self.control.close()
+            self.stderr.close()
+            raise Refused(f"can't start {python.path}: {error}") from None
+        finally:
+            theirs.close()
+        self.buffer = b""
+        self.is_over = False  # whether it sends no more messages: it has ended, or has become a worker
+        self.started = 0
+        self.pids: dict[int, int] = {}
+        self.statuses: dict[int, int] = {}
+
+    @property
+    def has_become_worker(self) -> bool:
+        """Whether the process could not be forked, and is the one worker itself."""
+        return self.process.pid in self.pids.values()
+
+    def can_start(self) -> bool:
+        """Whether another worker can be expected from this process."""
+        if self.started:
+            self.read(0.0)
+        return not (self.is_over or self.has_become_worker)
+
+    def start(self, descriptors: Sequence[int], wanted: WantedWorker) -> int:
+        """Ask for a worker with these descriptors for requests, answers and stderr, and return its number."""
+        number = self.started
+        self.started += 1
+        message = json.dumps({"worker": number, **asdict(wanted)}).encode("ascii")
+        with contextlib.suppress(OSError):  # the process has ended; the worker's answers end at once
+            socket.send_fds(self.control, [message], list(descriptors))
+        return number
+
+    def status(self, number: int, seconds: float) -> int | None:
+        """Return the exit status of a worker (negative: a signal's number), waiting at most `seconds` for it.
+
+        It is that of this process where the worker is this process, or never came to be. None means that the worker
+        still runs, or that it was killed because this process ended.
+        """
+        deadline = time.monotonic() + seconds
+        while number not in self.statuses and not self.is_over:
+            self.read(max(deadline - time.monotonic(), 0.0))
+            if time.monotonic() >= deadline:
+                break
+        if not self.is_over or self.pids.get(number, self.process.pid) != self.process.pid:
+            return self.statuses.get(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.process.wait(max(deadline - time.monotonic(), 0.0))
+        return None
+
+    def read(self, seconds: float) -> None:
+        """Take the messages that come within `seconds`."""
+        try:
+            self.control.settimeout(seconds or 1e-6)  # 0 would mean not to wait in another way
+            chunk = self.control.recv(2**16)
+        except TimeoutError:
+            return
+        except OSError:
+            chunk = b""
+        self.is_over = not chunk
+        *lines, self.buffer = (self.buffer + chunk).split(b"\n")
+        for line in lines:
+            message: dict[str, int] = json.loads(line)
+            for key, place in (("pid", self.pids), ("status", self.statuses)):
+                if key in message:
+                    place[message["worker"]] = message[key]
+
+    def kill(self, number: int) -> None:
+        """Kill a worker with the processes that it has started; this process if the worker has not been forked yet."""
+        if number not in self.pids:
+            self.read(0.0)
+        with contextlib.suppress(OSError):
+            os.killpg(self.pids.get(number, self.process.pid), signal.SIGKILL)
+
+    def close(self) -> None:
+        """End the process; it ends workers that it has forked, and would leave them as zombies if it were killed."""
+        self.control.close()
+        self.stderr.close()
+        if self.pids and not self.has_become_worker:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(END_SECONDS)
+        if self.process.returncode is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()

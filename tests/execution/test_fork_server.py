@@ -1,0 +1,196 @@
+"""Workers are forked from one process where that is safe, are processes of their own elsewhere, and answer alike."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import case_of, request_of
+from shipped import all_cases
+
+from conformance.execution.fork_server import Interpreter, Refused
+from conformance.execution.program import outcome_without_run, program_of
+from conformance.execution.workers import Workers
+from conformance.model.build import Target
+
+PYTHON = Interpreter(sys.executable)
+GOOD = {key: value for key, value in request_of(case_of("- a = ones(1)\n- expect: {a: 1}\n")).items() if key != "n"}
+ENDLESS = {**GOOD, "steps": [{"number": 0, "line": 1, "do": "for number in iter(int, 1):\n    pass"}]}
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers aren't forked")
+
+
+@pytest.fixture
+def workers(request: pytest.FixtureRequest) -> Iterator[Workers]:
+    made = Workers(PYTHON, may_fork=getattr(request, "param", True))
+    made.handshake()
+    yield made
+    made.close()
+
+
+def pids(workers: Workers) -> list[int]:
+    """Return the processes of the workers."""
+    found = []
+    for worker in workers.workers:
+        server = worker.process.server
+        while worker.process.number not in server.pids:
+            server.read(1.0)
+        found.append(server.pids[worker.process.number])
+    return found
+
+
+def answers_of(workers: Workers, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for number, program in enumerate(programs):
+        workers.request(number, program)
+    return [workers.outcome(number) for number in range(len(programs))]
+
+
+@on_linux
+def test_a_worker_is_a_process_of_its_own_and_so_is_its_successor(workers: Workers) -> None:
+    assert workers.server is not None
+    server = workers.server.process.pid
+    (first,) = pids(workers)
+    assert first != server
+    os.kill(first, signal.SIGSEGV)
+    workers.request(0, GOOD)
+    answer = workers.outcome(0)
+    assert (answer["status"], answer["signal"]) == ("crash", "SIGSEGV")
+    workers.request(1, GOOD)
+    assert workers.outcome(1)["status"] == "pass"
+    assert workers.server.process.pid == server
+    assert set(pids(workers)).isdisjoint({first, server})
+
+
+@on_linux
+def test_a_worker_that_ends_between_requests_is_blamed_on_none_and_replaced(workers: Workers) -> None:
+    workers.widen(2)
+    first, second = pids(workers)
+    os.kill(first, signal.SIGKILL)
+    while len(workers.workers) == 2:
+        assert workers.read(30.0)
+    assert [worker.index for worker in workers.workers] == [1]
+    assert [answer["status"] for answer in answers_of(workers, [GOOD] * 9)] == ["pass"] * 9
+    assert len(workers.workers) == 2
+    assert second in pids(workers)
+
+
+@on_linux
+def test_when_the_process_ends_that_workers_are_forked_from_none_of_their_cases_is_blamed(workers: Workers) -> None:
+    assert workers.server is not None
+    workers.widen(2)
+    pids(workers)
+    for number in range(40):
+        workers.request(number, GOOD)
+    os.kill(workers.server.process.pid, signal.SIGKILL)
+    assert {workers.outcome(number)["status"] for number in range(40)} == {"pass"}
+
+
+@on_linux
+def test_a_request_that_is_sent_to_two_workers_of_a_process_that_has_ended_is_not_blamed(workers: Workers) -> None:
+    assert workers.server is not None
+    workers.widen(2)
+    first, second = pids(workers)
+    while not all(worker.is_ready for worker in workers.workers):
+        workers.receive(1.0)
+    for pid in (first, second):
+        os.kill(pid, signal.SIGSTOP)
+    workers.request(0, GOOD)
+    workers.send_waiting()
+    os.kill(workers.server.process.pid, signal.SIGKILL)
+    workers.lose(workers.workers[0], "crash")
+    workers.send_waiting()
+    assert [request.number for request in workers.workers[0].sent] == [0]
+    assert workers.outcome(0)["status"] == "pass"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [False], indirect=True)
+def test_where_none_is_forked_each_worker_imports_torch_itself(workers: Workers) -> None:
+    workers.widen(2)
+    found = pids(workers)
+    assert found == [worker.process.server.process.pid for worker in workers.workers]
+    assert len(set(found)) == 2
+    assert workers.start_seconds > 1.0
+    assert [answer["status"] for answer in answers_of(workers, [GOOD] * 20)] == ["pass"] * 20
+    os.kill(found[0], signal.SIGKILL)
+    assert [answer["status"] for answer in answers_of(workers, [GOOD] * 3)].count("crash") <= 1
+
+
+@on_linux
+@pytest.mark.slow
+def test_a_process_with_threads_is_not_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(3600,), daemon=True).start()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    workers = Workers(PYTHON)
+    workers.handshake()
+    try:
+        assert workers.server is not None
+        assert pids(workers) == [workers.server.process.pid]
+        assert [answer["status"] for answer in answers_of(workers, [GOOD, GOOD])] == ["pass", "pass"]
+    finally:
+        workers.close()
+
+
+@on_linux
+@pytest.mark.slow
+def test_threads_may_be_the_first_to_compute_in_a_forked_worker(workers: Workers) -> None:
+    work = "def f():\n    (ones([40000], requires_grad=True).exp() * 2).sum().backward()\nin_threads(*[f] * 64)"
+    program = {**GOOD, "steps": [{"number": 0, "line": 1, "do": work}]}
+    for number in range(5):  # on 2.15 they abort in a fraction of workers whose thread pool is that of another process
+        workers.request(number, program)
+        assert workers.outcome(number)["status"] == "pass"
+        (pid,) = pids(workers)
+        os.kill(pid, signal.SIGKILL)
+        while workers.workers:
+            assert workers.read(30.0)
+
+
+def test_no_process_is_left_behind(workers: Workers) -> None:
+    workers.widen(2)
+    workers.request(0, ENDLESS)
+    found = pids(workers)
+    workers.close()
+    for pid in found:
+        with pytest.raises(OSError):  # noqa: PT011 - no such process, or another user's
+            os.killpg(pid, signal.SIGTERM)
+
+
+def test_an_import_of_torch_that_fails_is_told_with_its_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("raise RuntimeError('a broken build')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(Refused, match="RuntimeError: a broken build"):
+        Workers(PYTHON).handshake()
+
+
+def test_an_import_of_torch_that_ends_the_process_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text("import os, sys\nprint('last words', flush=True)\nos._exit(5)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(Refused, match=r"exited with status 5 at once\nlast words"):
+        Workers(PYTHON).handshake()
+
+
+@on_linux
+@pytest.mark.slow
+def test_a_forked_worker_and_a_fresh_one_give_the_same_outcomes() -> None:
+    target = Target(device="cpu", dtype="float32")
+    found = []
+    for may_fork in (True, False):
+        workers = Workers(PYTHON, may_fork=may_fork)
+        build = workers.handshake()
+        programs = [
+            program_of(case, target, build.torch)
+            for case in all_cases()[::3]
+            if outcome_without_run(case, target, build) is None
+        ]
+        found.append([{**answer, "seconds": 0} for answer in answers_of(workers, programs)])
+        workers.close()
+    assert len(found[0]) > 400
+    assert found[0] == found[1]
