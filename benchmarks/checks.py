@@ -14,14 +14,12 @@ from dataclasses import dataclass
 class Check:
     """One kind of check: `steps` is YAML, `body` is Python with torch and pytest; both are format strings."""
 
-    name: str
     steps: str
     body: str
 
 
 KINDS = (
     Check(
-        name="detached-alias-zeroed",
         steps="""\
 - a = tensor([{k}.0], requires_grad=True)
 - b = a.sigmoid()
@@ -63,7 +61,6 @@ assert a.grad is None
 """,
     ),
     Check(
-        name="chain-through-a-mean",
         steps="""\
 - x = ones(2, 2, requires_grad=True)
 - y = x + {k}
@@ -111,7 +108,6 @@ assert not z.is_leaf
 """,
     ),
     Check(
-        name="hooks-on-the-way-back",
         steps="""\
 - x = torch.ones([2, 2])
 - w1 = torch.tensor({k}.0, requires_grad=True)
@@ -169,7 +165,6 @@ torch.testing.assert_close(w3.grad, torch.tensor({k} * ({k} + 3.0)))
 """,
     ),
     Check(
-        name="detach-between-layers",
         steps="""\
 - layer1 = nn.Conv2d(3, 1, (3, 3))
 - layer2 = nn.Conv2d(1, 1, (3, 3))
@@ -208,7 +203,6 @@ torch.testing.assert_close(layer2.bias.grad, torch.tensor([16.0]))
 """,
     ),
     Check(
-        name="custom-function",
         steps="""\
 - |
   class Scale(Function):

@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from overhead import seconds, write_checks
+from projects import run_cases, write_cases
+from turns import Command, run
 
 
 def main() -> None:
@@ -22,12 +23,11 @@ def main() -> None:
     print(f"{'cases':>8}  {'first time':>22}  {'again':>22}")
     for count in options.counts:
         with tempfile.TemporaryDirectory() as name:
-            directory = Path(name)
-            write_checks(directory, count)
-            command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--no-summary"]
+            words = run_cases(sys.executable, "-q", "--collect-only", "--no-summary")
+            command = Command(words=words, directory=write_cases(Path(name), count))
             cells = []
             for _ in ("first time", "again"):
-                taken = seconds(command, directory / "cases")
+                taken = run(command).wall
                 cells.append(f"{taken:7.2f} s, {taken / count * 1000:5.2f} ms each")
             print(f"{count:>8}  {cells[0]:>22}  {cells[1]:>22}")
 

@@ -18,6 +18,7 @@ import shutil
 import statistics
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
@@ -73,8 +74,8 @@ def made_up_cases(count: int, chance: random.Random) -> tuple[list[Case], dict[s
     """Return `count` cases that are like the shipped ones, and the rules."""
     directory = shipped_cases()
     rules = load_rules(directory / "rules.yaml", "rules.yaml")
-    files = list(case_files([directory]))
-    shipped = [case for path in files for case in parse_cases(path.read_text(encoding="utf-8"), path.name, rules)]
+    texts = ((path.read_text(encoding="utf-8"), path.name) for path in case_files([directory]))
+    shipped = list(islice((case for text, name in texts for case in parse_cases(text, name, rules)), count))
     cases = []
     for number in range(count):
         case = shipped[number % len(shipped)]
