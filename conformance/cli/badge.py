@@ -1,7 +1,5 @@
 """Prints the JSON of a shields.io badge."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,15 +1,12 @@
 """Finds the first release on which a case fails."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
 from conformance.cli.output import CommandError, put
 from conformance.language.errors import CaseFileError
-from conformance.releases.bisect import Unanswerable
 from conformance.releases.catalogue import load_releases
-from conformance.releases.trial import Trial, UnknownCase
+from conformance.releases.trial import Trial, Unanswerable, UnknownCase
 from conformance.render.text import phrase
 
 DESCRIPTION = """\

@@ -1,7 +1,5 @@
 """Prints the directory of the cases that come with the suite."""
 
-from __future__ import annotations
-
 import argparse
 
 from conformance.cli.output import put

@@ -1,7 +1,5 @@
 """Writes reports in a form that is small enough to keep."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Compares two reports, or two directories of them, and gates on what got worse."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Prints what changed from release to release, as the cases hold it."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

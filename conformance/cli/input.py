@@ -1,7 +1,5 @@
 """Reads the reports that a command line names."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -22,18 +20,13 @@ Named = tuple[str, Report]  # a report and the file that it is from
 
 
 def add_reports(parser: argparse.ArgumentParser, name: str) -> None:
-    parser.add_argument(
-        "reports", metavar=name, nargs="+", type=Path, help="a JSON report, or a directory: every *.json in it"
-    )
+    text = "a JSON report, or a directory: every *.json in it"
+    parser.add_argument("reports", metavar=name, nargs="+", type=Path, help=text)
 
 
 def add_renames(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--renames",
-        metavar="FILE",
-        type=Path,
-        help="the renames.yaml of cases of your own (default: the suite's alone)",
-    )
+    text = "the renames.yaml of cases of your own (default: the suite's alone)"
+    parser.add_argument("--renames", metavar="FILE", type=Path, help=text)
 
 
 def renames_of(own: Path | None) -> Renames:
@@ -63,9 +56,8 @@ def read(paths: Iterable[Path], skipped: list[str] | None = None, renames: Renam
                 if skipped is None:
                     raise
                 skipped.append(str(error))
-    return list(
-        zip((name for name, _ in found), worded(joined([report for _, report in found], renames or {})), strict=True)
-    )
+    reports = worded(joined([report for _, report in found], renames or {}))
+    return [(name, report) for (name, _), report in zip(found, reports, strict=True)]
 
 
 def worded(reports: list[Report]) -> list[Report]:

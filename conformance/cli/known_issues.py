@@ -1,7 +1,5 @@
 """Drafts entries of known issues for what is red in reports."""
 
-from __future__ import annotations
-
 import argparse
 from datetime import date
 

@@ -1,7 +1,5 @@
 """The command line: `python -m conformance`, also installed as `autograd-conformance`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

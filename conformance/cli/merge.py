@@ -1,7 +1,5 @@
 """Puts the reports of shards together."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Prints and writes what commands have made, and says why one can't."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

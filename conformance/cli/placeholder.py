@@ -1,7 +1,5 @@
 """Writes the report of a release that could not be installed."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
@@ -28,14 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    why = options.why
-    if options.log is not None:
+    why, log = options.why, options.log
+    if log is not None:
         try:
-            why = f"{why}: {reason_in(options.log.read_text(encoding='utf-8', errors='replace'))}"
+            why = f"{why}: {reason_in(log.read_text(encoding='utf-8', errors='replace'))}"
         except OSError as error:
-            raise CommandError(
-                f"{options.log}: can't be read: {error.strerror}", "expected an installer's output"
-            ) from None
+            raise CommandError(f"{log}: can't be read: {error.strerror}", "expected an installer's output") from None
     report = placeholder_report(*shipped(), options.torch, why)
     put(f"{save_named(options.output, report, report)}\n")
     return 0

@@ -1,7 +1,5 @@
 """Makes an HTML page of reports."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

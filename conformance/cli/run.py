@@ -3,8 +3,6 @@
 Every option of pytest and of the suite can follow, and `--help` is pytest's own.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Prints Markdown for the page of a CI job."""
 
-from __future__ import annotations
-
 import argparse
 
 from conformance.cli.input import add_reports, read

@@ -6,8 +6,6 @@ loads the suite's plugin. pytest is then run again in the same process, with `-c
 is loaded by every pytest in an environment that has the suite; otherwise it does nothing, and it adds no options.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

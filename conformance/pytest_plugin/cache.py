@@ -1,56 +1,100 @@
-"""Caches loaded cases and their stand-alone scripts, so that a case file that didn't change isn't parsed again.
+"""Caches what was read from YAML and what pages are made of, so that what didn't change isn't made again.
 
-An entry is valid for one content of the file, one set of rules and one state of this package. Entries are in pytest's
-cache directory; one that can't be read or written is treated as missing.
+An entry is valid for the facts that it was made of and one state of this package. Entries are in pytest's cache
+directory; one that can't be read or written is treated as missing.
 """
-
-from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
-import pickle
-from collections.abc import Iterable
+import time
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
-from conformance.model.case import Case
-from conformance.render.script.script import Script
+import msgspec
+
+from conformance.model.build import Build
 from conformance.results.checkout import package_state
 
-Loaded = list[tuple[Case, Script | None]]
+KEPT_SECONDS = 14 * 24 * 3600  # an entry that is still valid then is made again
+
+Kept = TypeVar("Kept")
 
 
-class CaseCache:
+class Cache:
     """The entries in `directory`; with None nothing is cached."""
 
     def __init__(self, directory: Path | None) -> None:
         self.directory = directory
 
-    def entry(self, content: bytes, name: str, rules: Iterable[str]) -> Path | None:
-        """Return the path of the entry of a file with this content and name, or None without a cache."""
+    def kept(self, kind: type[Kept], facts: tuple[str | bytes, ...], make: Callable[[], Kept]) -> Kept:
+        """Return what `make` makes of these facts, from its entry if there is one."""
+        entry = self.entry(kind, facts)
+        found = self.get(entry, kind)
+        if found is None:
+            found = make()
+            self.put(entry, found)
+        return found
+
+    def entry(self, kind: type[object], facts: tuple[str | bytes, ...]) -> Path | None:
+        """Return the path of the entry of this kind for these facts, or None without a cache."""
         if self.directory is None:
             return None
-        digest = hashlib.sha256(content)
-        digest.update("\0".join([name, package_state(), *sorted(rules)]).encode())
-        return self.directory / f"{digest.hexdigest()[:32]}.pickle"
+        digest = hashlib.sha256()
+        for fact in (repr(kind), package_state(), *facts):
+            digest.update(hashlib.sha256(fact.encode() if isinstance(fact, str) else fact).digest())
+        return self.directory / f"{digest.hexdigest()[:32]}.msgpack"
 
-    def get(self, entry: Path | None) -> Loaded | None:
+    def get(self, entry: Path | None, kind: type[Kept]) -> Kept | None:
         if entry is None:
             return None
         try:
-            loaded: Loaded = pickle.loads(entry.read_bytes())  # noqa: S301 - written by this suite, as Python writes a .pyc
-        except Exception:  # noqa: BLE001 - an entry that can't be unpickled is made again
+            return msgspec.msgpack.decode(entry.read_bytes(), type=kind)
+        except (OSError, msgspec.MsgspecError, UnicodeError):
             return None
-        return loaded
 
-    def put(self, entry: Path | None, loaded: Loaded) -> None:
+    def put(self, entry: Path | None, value: object) -> None:
         if entry is None:
             return
-        with contextlib.suppress(OSError):
+        # Numbers beyond 64 bits and halves of surrogate pairs have no place in an entry.
+        with contextlib.suppress(OSError, OverflowError, UnicodeError):
+            content = msgspec.msgpack.encode(value)
             entry.parent.mkdir(parents=True, exist_ok=True)
             unfinished = entry.with_suffix(f".{os.getpid()}")
             try:
-                unfinished.write_bytes(pickle.dumps(loaded, protocol=pickle.HIGHEST_PROTOCOL))
+                unfinished.write_bytes(content)
                 unfinished.replace(entry)
             finally:
                 unfinished.unlink(missing_ok=True)
+            for old in entry.parent.glob(f"*{entry.suffix}"):
+                if time.time() - old.stat().st_mtime > KEPT_SECONDS:
+                    old.unlink()
+
+
+class PageCache(Generic[Kept]):
+    """Parts of a build's pages, by what they are made of; if it `forgets`, those of the last page alone are cached."""
+
+    def __init__(self, cache: Cache, kind: Any, build: Build, *, forgets: bool) -> None:
+        self.cache = cache
+        self.kind = dict[str, kind]
+        self.entry = cache.entry(PageCache[kind], (build.slug,))
+        self.forgets = forgets
+        self.asked: dict[str, Kept] = {}
+
+    @cached_property
+    def before(self) -> dict[str, Kept]:
+        return self.cache.get(self.entry, self.kind) or {}
+
+    def of(self, made_of: str, make: Callable[[], Kept]) -> Kept:
+        """Return the part that `make` makes of this."""
+        key = hashlib.sha256(made_of.encode()).hexdigest()
+        if key not in self.asked:
+            self.asked[key] = self.before[key] if key in self.before else make()
+        return self.asked[key]
+
+    def keep(self) -> None:
+        """Cache what has been made."""
+        if self.asked and not self.asked.keys() <= self.before.keys():
+            self.cache.put(self.entry, self.asked if self.forgets else {**self.before, **self.asked})

@@ -4,18 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from conformance.execution.program import encoded_steps_of
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.files import nearest, shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
-from conformance.language.rules import RULES_FILE, load_rules
+from conformance.language.rules import RULES_FILE, rules_in
 from conformance.language.yaml import read_text
 from conformance.model.case import Case
-from conformance.model.rule import Rule, level_of
-from conformance.pytest_plugin.cache import CaseCache
-from conformance.render.script.script import Script, script_for
+from conformance.model.report import CaseRecord, case_record
+from conformance.model.rule import Rule
+from conformance.pytest_plugin.cache import Cache
+
+if TYPE_CHECKING:
+    from conformance.render.script.script import Script
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases of a file, and their records in reports."""
+
+    cases: list[Case]
+    records: list[CaseRecord]
 
 
 class CaseSet:
@@ -23,14 +38,15 @@ class CaseSet:
 
     def __init__(self, root: Path, cache: Path | None) -> None:
         self.root = root
-        self.cache = CaseCache(cache)
+        self.cache = Cache(cache)
         self.known: list[Path] = []  # the case files that pytest has found
         self.read: dict[Path, list[Case] | CaseFileError] = {}
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.renames_read: dict[Path, Renames] = {}
         self.ids: dict[str, Case] = {}
-        self.scripts: dict[str, Script | None] = {}
+        self.records: dict[str, CaseRecord] = {}
+        self.facts: dict[Path, tuple[str | bytes, ...]] = {}  # what the cases of a file depend on
 
     def name_of(self, path: Path) -> str:
         """Return the name of a file in messages: relative to pytest's root if it lies below it."""
@@ -50,7 +66,8 @@ class CaseSet:
 
     def read_rules(self, path: Path) -> dict[str, Rule]:
         if path not in self.rules_read:
-            self.rules_read[path] = load_rules(path, self.name_of(path))
+            content, name = path.read_bytes(), self.name_of(path)
+            self.rules_read[path] = self.cache.kept(dict[str, Rule], (content, name), lambda: rules_in(content, name))
         return self.rules_read[path]
 
     def all_rules(self) -> dict[str, Rule]:
@@ -97,9 +114,6 @@ class CaseSet:
                 ids.setdefault(own, set()).update(case.id for case in cases)
         return ids
 
-    def level_of(self, case: Case, path: Path) -> str:
-        return level_of(self.rules_of(path), case.rules)
-
     def cases(self, path: Path) -> list[Case]:
         """Return the cases of a file; raise CaseFileError when it has problems.
 
@@ -120,12 +134,9 @@ class CaseSet:
         try:
             rules = self.rules_of(path)
             content = path.read_bytes()
-            entry = self.cache.entry(content, name, rules)
-            loaded = self.cache.get(entry)
-            if loaded is None:
-                loaded = [(case, script_for(case)) for case in parse_cases(read_text(content, name), name, rules)]
-                self.cache.put(entry, loaded)
-            cases = [case for case, _ in loaded]
+            facts = self.facts[path] = (content, name, *sorted(f"{rule.id} {rule.level}" for rule in rules.values()))
+            loaded = self.cache.kept(Loaded, facts, lambda: loaded_from(read_text(content, name), name, rules))
+            cases = loaded.cases
             problems = [self.duplicate(case) for case in cases if case.id in self.ids]
             if problems:
                 raise CaseFileError(problems)
@@ -134,8 +145,21 @@ class CaseSet:
         except OSError as error:
             return CaseFileError([unreadable(name, error)])
         self.ids.update((case.id, case) for case in cases)
-        self.scripts.update((case.id, script) for case, script in loaded)
+        self.records.update((record.id, record) for record in loaded.records)
         return cases
+
+    def encoded_steps(self, path: Path, torch: str) -> dict[str, str]:
+        """Return the steps that a torch runs of the cases of a file, by case, as the worker gets them."""
+        facts = (*self.facts[path], torch)
+        return self.cache.kept(dict[str, str], facts, lambda: encoded_steps_of(self.cases(path), torch))
+
+    def scripts(self) -> Iterator[tuple[Case, Script]]:
+        """Yield each case that has been read with its stand-alone script."""
+        from conformance.render.script.script import Script, script_for  # noqa: PLC0415 - only the page needs them
+
+        for path, cases in self.loaded().items():
+            scripts = self.cache.kept(list[Script], self.facts[path], partial(list, map(script_for, cases)))
+            yield from zip(cases, scripts, strict=True)
 
     def duplicate(self, case: Case) -> Problem:
         first = self.ids[case.id]
@@ -152,6 +176,11 @@ class CaseSet:
         """Return a line for each case file that doesn't load."""
         broken = {path: cases for path, cases in self.read.items() if isinstance(cases, CaseFileError)}
         return [f"{self.name_of(path)} does not load: {error.problems[0]}" for path, error in broken.items()]
+
+
+def loaded_from(text: str, name: str, rules: dict[str, Rule]) -> Loaded:
+    cases = parse_cases(text, name, rules)
+    return Loaded(cases=cases, records=[case_record(case, rules) for case in cases])
 
 
 def unreadable(name: str, error: OSError) -> Problem:

@@ -3,8 +3,6 @@
 A `WorkerStart` is sent with a worker's first outcome, a `WorkerEnd` when the worker ends.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The lists of known issues that apply to the case files of one run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path

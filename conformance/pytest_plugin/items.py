@@ -11,7 +11,7 @@ import pytest
 from _pytest._code.code import ReprFileLocation, TerminalRepr
 from _pytest._io import TerminalWriter
 
-from conformance.execution.worker_process import Refused
+from conformance.execution.fork_server import Refused
 from conformance.language.errors import CaseFileError
 from conformance.model.build import Target
 from conformance.model.case import Case
@@ -51,13 +51,16 @@ class CaseFile(pytest.File):
         try:
             self.conformance.issues.of(self.path.parent)
             targets = list(self.conformance.targets())
+            steps = self.conformance.case_set.encoded_steps(self.path, self.conformance.build.torch)
         except (CaseFileError, Refused):
             self.conformance.refused = True
             raise
         for case in cases:
-            level = self.conformance.case_set.level_of(case, self.path)
+            level = self.conformance.case_set.records[case.id].level
             for target in targets:
-                yield CaseItem.of(self, case, target, marks_of(case.topic, case.rules, level, target))
+                item = CaseItem.of(self, case, target, marks_of(case.topic, case.rules, level, target))
+                item.encoded_steps = steps.get(case.id)
+                yield item
 
     def is_asked_for_items(self) -> bool:
         """Whether an argument names a case of this file."""
@@ -102,6 +105,7 @@ class CaseItem(pytest.Item):
     outcome: Outcome | None = None
     marks_given = 0
     number = -1  # of its request to the worker, once the order of the run is known
+    encoded_steps: str | None = None  # none if this torch can't run the case
 
     @classmethod
     def of(cls, parent: CaseFile, case: Case, target: Target, marks: Any) -> CaseItem:
@@ -142,7 +146,7 @@ class CaseItem(pytest.Item):
             raise CaseFailed(outcome.summary)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        if not isinstance(excinfo.value, CaseFailed) or self.outcome is None:
+        if not isinstance(excinfo.value, (CaseFailed, pytest.xfail.Exception)) or self.outcome is None:
             return super().repr_failure(excinfo, style)
         message = f"{self.outcome.status}: {self.outcome.summary}"
         return FailureRepr(self, ReprFileLocation(self.case.file, line_in_file(self.case, self.outcome), message))

@@ -1,7 +1,5 @@
 """The options that the suite adds to pytest, and the markers of its items."""
 
-from __future__ import annotations
-
 import pytest
 
 from conformance.model.build import DTYPES, IN_TREE
@@ -11,6 +9,13 @@ from conformance.model.shard import shard
 def positive(text: str) -> float:
     value = float(text)
     if not value > 0:
+        raise ValueError(text)
+    return value
+
+
+def positive_count(text: str) -> int:
+    value = int(text)
+    if value < 1:
         raise ValueError(text)
     return value
 
@@ -52,10 +57,29 @@ def add_options(parser: pytest.Parser) -> None:
         help="kill the worker when a case takes longer than this (default: 60)",
     )  # fmt: skip
     group.addoption(
+        "--workers", metavar="N", type=positive_count,
+        help="run cases in at most N worker processes at a time (default: one per core that may be used, at most 4; "
+        "1 in each process of pytest-xdist); an accelerator is used by one of them for each card",
+    )  # fmt: skip
+    group.addoption(
+        "--worker-memory", metavar="GIB", type=positive, default=16.0,
+        help="let a worker have no more memory than this, on Linux where no accelerator is used; an allocation that "
+        "needs more is an error of its case (default: 16)",
+    )  # fmt: skip
+    group.addoption(
         "--isolation", choices=("process", "none"), default="process",
         help="none runs the cases inside pytest's own process, for debuggers (default: process)",
     )  # fmt: skip
     group.addoption("--report", metavar="DIRECTORY", help="where reports go (default: reports, in pytest's root)")
+    group.addoption(
+        "--graphs", choices=("spare", "all"), default="spare",
+        help="which graphs to record for the page: those that workers have time for, or all (default: spare)",
+    )  # fmt: skip
+    group.addoption(
+        "--page", choices=("always", "full", "never"), default="full",
+        help="when to write index.html beside the report; full: if the run came to each case of the report, or there "
+        "is no page yet (default: full)",
+    )  # fmt: skip
 
 
 def add_markers(config: pytest.Config) -> None:

@@ -4,8 +4,7 @@ pytest's own process never imports torch, except with `--isolation none`. The wo
 an argument holds cases, so that it imports torch while the case files are read.
 """
 
-from __future__ import annotations
-
+import gc
 from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from conformance.execution.worker_process import Refused
+from conformance.execution.fork_server import Refused
 from conformance.language.files import SUFFIXES, is_case_file, nearest
 from conformance.language.rules import RULES_FILE
 from conformance.model.outcome import Outcome, outcome_of
@@ -26,7 +25,7 @@ from conformance.pytest_plugin import distributed
 from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.options import add_markers, add_options
-from conformance.pytest_plugin.protocol import is_shortened, run_shortened
+from conformance.pytest_plugin.protocol import is_shortened, needs_phases, run_shortened
 from conformance.pytest_plugin.recorder import Recorder
 from conformance.pytest_plugin.session import ConformanceSession
 from conformance.results.merge import another_build
@@ -72,7 +71,13 @@ class RunHooks:
             except Refused as error:
                 raise pytest.UsageError(str(error)) from None
             if self.recorder is not None:
-                self.recorder.prepare()
+                self.recorder.prepare(is_whole=not self.is_narrowed)
+
+    @cached_property
+    def is_narrowed(self) -> bool:
+        """Whether an option or an argument leaves out cases."""
+        narrowing = any(getattr(self.config.option, name, None) for name in NARROWING)
+        return narrowing or not all(map(Path.is_dir, self.named))
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if not is_case_file(file_path):
@@ -116,6 +121,10 @@ class RunHooks:
     def is_shortened(self) -> bool:
         return is_shortened(self.config)
 
+    @cached_property
+    def has_phases(self) -> bool:
+        return needs_phases(self.config)
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         items = [item for item in session.items if isinstance(item, CaseItem)]
@@ -131,7 +140,7 @@ class RunHooks:
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
         cases = dict.fromkeys(case for case, _ in plan)
-        self.recorder.begin([self.conformance.case_set.ids[case] for case in cases], plan)
+        self.recorder.begin([self.conformance.case_set.records[case] for case in cases], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []
@@ -143,7 +152,7 @@ class RunHooks:
         self.conformance.scheduler.offer(item, nextitem if isinstance(nextitem, CaseItem) else None)
         if not self.is_shortened or item.is_marked_by_others:
             return None
-        run_shortened(item)
+        run_shortened(item, has_phases=self.has_phases)
         return True
 
     @pytest.hookimpl(wrapper=True)
@@ -215,7 +224,7 @@ class RunHooks:
         if self.defects and is_over:
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR  # TESTS_FAILED would be a verdict on torch
         scheduler = self.conformance.scheduler
-        scheduler.finish(is_over=is_over and not (session.shouldstop or session.shouldfail))
+        scheduler.finish(is_over=is_over)
         if self.recorder is None:
             graphs = list(scheduler.graph_recorder.found.values()) if scheduler.knows_build else []
             distributed.send_end(
@@ -224,7 +233,11 @@ class RunHooks:
         elif self.recorder.journal is not None:
             scheduler.graph_recorder.write_cache()
             of_cases = scheduler.graph_recorder.graphs(self.recorder.journal.report.pairs)
-            self.recorder.finish(int(session.exitstatus), of_cases)
+            gc.disable()  # hardly anything of which report and page are made is garbage
+            try:
+                self.recorder.finish(int(session.exitstatus), of_cases)
+            finally:
+                gc.enable()
 
     def complaints(self) -> Iterator[str]:
         """Yield a line for each reason other than an outcome for which the run fails."""
@@ -237,10 +250,9 @@ class RunHooks:
 
     def strays(self) -> list[str]:
         """Return a line for each known issue or rename that matches no case, if all cases were collected."""
-        narrowed = any(getattr(self.config.option, name, None) for name in NARROWING)
         is_recorded = self.recorder is not None and self.recorder.journal is not None
         broken = self.broken or self.conformance.case_set.broken()  # an entry may match one of their cases
-        if narrowed or broken or not is_recorded or not all(map(Path.is_dir, self.named)):
+        if self.is_narrowed or broken or not is_recorded:
             return []
         renames = self.conformance.case_set.stray_renames(self.named)
         return [*self.conformance.issues.without_case(self.named), *renames]
@@ -266,9 +278,8 @@ class RunHooks:
             terminalreporter.write_line(line, red=True)
         for line in self.conformance.issues.waiting(date.today()):
             terminalreporter.write_line(f"known issue {line}", yellow=True)
-        for path in self.recorder.written:
-            kind = "page" if path.suffix == ".html" else "report"
-            terminalreporter.write_line(f"{kind}: {self.conformance.case_set.name_of(path)}")
+        for line in self.recorder.written:
+            terminalreporter.write_line(line)
         if self.recorder.error:
             terminalreporter.write_line(self.recorder.error, red=True)
 

@@ -1,16 +1,14 @@
 """Records a run: adds each outcome to the report, and writes report, page and summary at the end."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance import __version__
 from conformance.language.errors import CaseFileError
-from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import (
@@ -22,12 +20,12 @@ from conformance.model.report import (
     Report,
     Run,
     SuiteVersion,
-    case_record,
     cited_rules,
     now,
     set_digest,
 )
 from conformance.model.status import RED
+from conformance.pytest_plugin.cache import PageCache
 from conformance.pytest_plugin.session import ConformanceSession
 from conformance.render.text import count_words, run_lines
 from conformance.results.checkout import suite_commit
@@ -47,14 +45,15 @@ class Recorder:
         self.started = now()
         given = config.option.report
         self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
+        self.page = self.directory / "index.html"
         self.journal: Journal | None = None
         self.topics: dict[str, str] = {}
         self.why_not_run: dict[Pair, str] = {}
-        self.written: list[Path] = []
+        self.written: list[str] = []  # a line for the report, and one for the page
         self.notes: list[str] = []
         self.error = ""
 
-    def begin(self, cases: Sequence[Case], plan: Sequence[Pair]) -> None:
+    def begin(self, cases: Sequence[CaseRecord], plan: Sequence[Pair]) -> None:
         """Begin the report, before the first item runs."""
         rules = self.conformance.case_set.all_rules()
         self.topics = {case.id: case.topic for case in cases}
@@ -68,7 +67,7 @@ class Recorder:
                 build=self.conformance.build,
             ),
             rules=cited_rules(rules, cases),
-            cases=tuple(case_record(case, rules) for case in cases),
+            cases=tuple(cases),
             plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
             outcomes=(),
         )
@@ -97,12 +96,25 @@ class Recorder:
         except OSError as error:
             self.error = f"no report: {error}"
             return
-        self.written.append(self.journal.written)
+        name_of = self.conformance.case_set.name_of
+        self.written.append(f"report: {name_of(self.journal.written)}")
         self.notes = [*run_lines(report), *filter(None, [self.journal.note])]
-        try:
-            self.write_page(report)
-        except Exception as error:  # noqa: BLE001 - the report is written; a traceback would hide pytest's own summary
-            self.error = f"no page: {type(error).__name__}: {error}"
+        page = f"page: {name_of(self.page)}"
+        if self.wants_page(is_whole=len(self.journal.outcomes) == len(report.plan)):
+            try:
+                self.write_page(report)
+                self.written.append(page)
+            except Exception as error:  # noqa: BLE001 - the report is written; a traceback would hide pytest's summary
+                self.error = f"no page: {type(error).__name__}: {error}"
+        elif self.config.option.page == "never":
+            self.written.append("page: not written, as --page never says")
+        else:
+            self.written.append(f"{page} is of an earlier run: this one left out cases of the report; see --page")
+
+    def wants_page(self, *, is_whole: bool) -> bool:
+        """Whether a run is to write the page; `is_whole` if it comes to every case of the report on every target."""
+        when = self.config.option.page
+        return when == "always" or (when == "full" and (is_whole or not self.page.exists()))
 
     def is_gone(self, record: CaseRecord) -> bool:
         """Whether a case of an earlier report is known to be no longer in the suite."""
@@ -114,14 +126,16 @@ class Recorder:
         is_read = isinstance(known.read.get(file), list)  # and did load: the cases of a broken file are unknown
         return is_read or (not file.exists() and any(map(file.is_relative_to, named)))
 
-    def prepare(self) -> None:
+    def prepare(self, *, is_whole: bool) -> None:
         """Import the module that writes the page, and its template, while the worker imports torch."""
-        from conformance.render.page.page import template  # noqa: PLC0415 - not needed in a session without cases
+        if self.wants_page(is_whole=is_whole):
+            from conformance.render.page.page import template  # noqa: PLC0415 - not needed in a session without a page
 
-        template()
+            template()
 
     def write_page(self, report: Report) -> None:
         """Write the page of this run and the published reports."""
+        from conformance.render.page.details import Keepers  # noqa: PLC0415 - see above
         from conformance.render.page.page import page_of  # noqa: PLC0415 - see above
 
         published: list[Report] = []
@@ -133,7 +147,6 @@ class Recorder:
                 published.append(load_report(path))
             except ReportError as error:
                 skipped.append(str(error))
-        path = self.directory / "index.html"
         known = self.conformance.case_set
         read_before = frozenset(known.read)
         for name in dict.fromkeys(
@@ -145,10 +158,14 @@ class Recorder:
             except CaseFileError:
                 if path_of_cases not in read_before:
                     del known.read[path_of_cases]  # this run didn't collect it, so it must not fail the run
-        read = [(known.ids[case], script) for case, script in known.scripts.items()]
         *published, own = joined([*published, report], known.all_renames())
-        write_whole(path, page_of([*filled([*published, own])[:-1], own], skipped, read, own=own))
-        self.written.append(path)
+        drawings = PageCache[Any](known.cache, Any, own.build, forgets=False)
+        parts = PageCache[str](known.cache, str, own.build, forgets=True)
+        reports = [*filled([*published, own])[:-1], own]
+        kept = Keepers(drawing=drawings.of, part=parts.of)
+        write_whole(self.page, page_of(reports, skipped, known.scripts(), own=own, kept=kept))
+        drawings.keep()
+        parts.keep()
 
     def table(self) -> list[str]:
         """Return the lines of a table of outcomes by topic and target; with -q, of red topics and the total alone."""

@@ -1,7 +1,5 @@
 """What a run of pytest tests: its cases, the lists of known issues, and the targets."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Iterator
@@ -10,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from conformance.execution.fork_server import Refused
 from conformance.execution.scheduler import Scheduler, Settings
-from conformance.execution.worker_process import Refused
 from conformance.model.build import Build, Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
@@ -91,6 +89,9 @@ def settings_of(config: pytest.Config, cache_directory: Path | None) -> Settings
         devices=(*option.device, *option.require_device),
         modules=tuple(option.device_module),
         seconds=option.case_timeout,
+        memory=int(option.worker_memory * 2**30),
+        workers=option.workers,
+        graphs=option.graphs,
         in_process=option.isolation == "none",
         debugged=option.usepdb or option.trace,
         number=worker_number(config),

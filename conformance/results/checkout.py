@@ -1,11 +1,14 @@
 """Says which state of the suite runs: its commit, and the files of its package."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+from conformance import __version__
+from conformance.model.case import Case
+from conformance.model.report import CaseRecord, SuiteVersion, set_digest
 
 PACKAGE = Path(__file__).parent.parent
 SUFFIXES = (".py", ".json", ".txt")
@@ -24,6 +27,12 @@ def suite_commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return answer.stdout.strip() or None
+
+
+def suite_version(cases: Iterable[Case | CaseRecord]) -> SuiteVersion:
+    """Return what runs, for the header of a report on `cases`."""
+    digest = set_digest((case.id, case.digest) for case in cases)
+    return SuiteVersion(version=__version__, commit=suite_commit(), cases=digest)
 
 
 @cache

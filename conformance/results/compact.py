@@ -5,26 +5,15 @@ is found again in a whole report or in the cases themselves, by its id and its d
 `compact.schema.json` is made of these records.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from conformance.model.outcome import NO_TIME, Outcome
-from conformance.model.report import (
-    FORMAT,
-    CaseRecord,
-    Footer,
-    Header,
-    Pair,
-    PlanEntry,
-    Report,
-    cited_rules,
-    without_machine,
-)
+from conformance.model.report import FORMAT, CaseRecord, Footer, Header, PlanEntry, Report, cited_rules, without_machine
 from conformance.model.rule import Rule
 
 MOST_PAIRS = 5_000_000  # what a small file stands for must not fill the memory
@@ -72,7 +61,7 @@ def compact_of(report: Report) -> Compact:
     if report.pairs != [(record.id, target) for record in report.cases for target in targets]:
         raise CompactError("it doesn't plan each case on each target")
     report = without_machine(report)
-    outcomes = tuple(msgspec.structs.replace(outcome, seconds=NO_TIME) for outcome in report.outcomes)
+    outcomes = tuple(replace(outcome, seconds=NO_TIME) for outcome in report.outcomes)
     done = {outcome.pair for outcome in outcomes}
     return Compact(
         format=FORMAT, compact=1, header=report.header, files=files, targets=targets,
@@ -94,24 +83,18 @@ def report_of(compact: Compact) -> Report:
     missing = {(entry.case, entry.target) for entry in compact.missing}
     for case, target in missing.difference(pairs):
         raise CompactError(f"{case}[{target}] is missing, and not in the plan")
-    noted: dict[Pair, Outcome] = {}
+    noted: dict[tuple[str, str], Outcome] = {}
     for outcome in compact.outcomes:
         if noted.setdefault(outcome.pair, outcome) is not outcome:
             raise CompactError(f"{outcome.case}[{outcome.target}] has two outcomes")
+    cases = [
+        bare(name, case, file.topic, digest)
+        for name, file in compact.files.items() for case, digest in file.cases.items()
+    ]  # fmt: skip
+    passed = [noted.pop(pair, mere_pass(*pair)) for pair in pairs if pair not in missing]
     return Report(
-        format=FORMAT,
-        header=compact.header,
-        rules={},
-        cases=tuple(
-            bare(name, case, file.topic, digest)
-            for name, file in compact.files.items() for case, digest in file.cases.items()
-        ),
-        plan=plan,
-        # Those of no pair come last, where reading finds them out.
-        outcomes=(
-            *(noted.pop(pair, mere_pass(*pair)) for pair in pairs if pair not in missing), *noted.values(),
-        ),
-        footer=compact.footer,
+        format=FORMAT, header=compact.header, rules={}, cases=tuple(cases), plan=plan, footer=compact.footer,
+        outcomes=(*passed, *noted.values()),  # those of no pair come last, where reading finds them out
     )  # fmt: skip
 
 
@@ -153,11 +136,8 @@ def filled(reports: Sequence[Report], cases: Iterable[CaseRecord] = (), rules: I
 def fill(report: Report, known: dict[str, CaseRecord], texts: dict[str, CaseRecord], rules: dict[str, Rule]) -> Report:
     records = []
     for record in report.cases:
-        if is_bare(record):
-            said = texts.get(record.digest)
-            if said is None and record.id in known:
-                said = msgspec.structs.replace(known[record.id], digest=record.digest, yaml="")
-            records.append(record if said is None else msgspec.structs.replace(said, id=record.id, file=record.file))
-        else:
-            records.append(record)
-    return msgspec.structs.replace(report, cases=tuple(records), rules=cited_rules(rules, records))
+        said = texts.get(record.digest) if is_bare(record) else record
+        if said is None and record.id in known:
+            said = replace(known[record.id], digest=record.digest, yaml="")
+        records.append(replace(said or record, id=record.id, file=record.file))
+    return replace(report, cases=tuple(records), rules=cited_rules(rules, records))

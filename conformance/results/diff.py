@@ -10,8 +10,6 @@ that. Of any other outcome nobody knows which part it was of; and a part that th
 earlier case left it out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -229,18 +227,15 @@ def record_of(difference: Difference) -> dict[str, Any]:
     """Return the difference as JSON holds it."""
     counts = difference.counts
     return {
-        "format": FORMAT,
-        "gates": difference.gates,
-        "old": report_record(difference.old),
-        "new": report_record(difference.new),
-        "notes": notes_of(difference),
+        "format": FORMAT, "gates": difference.gates, "old": report_record(difference.old),
+        "new": report_record(difference.new), "notes": notes_of(difference),
         "counts": {**{kind: counts.get(kind, 0) for kind in KINDS}, "unchanged": difference.unchanged},
         "changes": [
             {
                 "kind": change.kind, "gates": change.gates, "case": change.case.id, "target": change.target,
                 "file": change.case.file, "line": change.case.line, "rules": list(change.case.rules),
                 "earlier": difference.earlier.get(change.case.id),
-                "old": outcome_record(change.old), "new": outcome_record(change.new),
+                "old": change.old and outcome_record(change.old), "new": change.new and outcome_record(change.new),
             }
             for change in difference.changes
         ],
@@ -254,8 +249,6 @@ def report_record(report: Report) -> dict[str, Any]:
     return {"build": build, "suite": suite, "complete": report.footer is not None, "counts": counts}
 
 
-def outcome_record(outcome: Outcome | None) -> dict[str, Any] | None:
+def outcome_record(outcome: Outcome) -> dict[str, Any]:
     """Return what there is to say of an outcome besides whose it is and how long it took."""
-    if outcome is None:
-        return None
     return {name: value for name, value in outcome.record().items() if name not in ("case", "target", "seconds", "run")}

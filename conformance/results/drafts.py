@@ -4,8 +4,6 @@ Somebody has to look at each of them, say what is wrong and where it is kept tra
 excuse anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any

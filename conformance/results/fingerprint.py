@@ -1,7 +1,5 @@
 """Fingerprints: what two failures must share to be the same failure."""
 
-from __future__ import annotations
-
 import msgspec
 
 from conformance.model.outcome import Outcome

@@ -1,10 +1,8 @@
 """Reads the facts of reports of format 1, which said them in sentences alone."""
 
-from __future__ import annotations
-
 import re
 
-import msgspec
+from msgspec.structs import replace
 
 from conformance.model.outcome import Failure, Outcome
 from conformance.model.report import Report
@@ -18,12 +16,8 @@ RAISED = ("", "raises", "warns")  # the paths at which an error or a warning was
 
 def with_facts(report: Report) -> Report:
     """Return a report of format 1 as one of today: its shard, exceptions, signals and exit statuses as fields."""
-    run = msgspec.structs.replace(report.header.run, shard=shard_in(report))
-    return msgspec.structs.replace(
-        report,
-        header=msgspec.structs.replace(report.header, run=run),
-        outcomes=tuple(map(outcome_with_facts, report.outcomes)),
-    )
+    header = replace(report.header, run=replace(report.header.run, shard=shard_in(report)))
+    return replace(report, header=header, outcomes=tuple(map(outcome_with_facts, report.outcomes)))
 
 
 def shard_in(report: Report) -> Shard | None:
@@ -37,7 +31,7 @@ def outcome_with_facts(outcome: Outcome) -> Outcome:
     ended = END.search(outcome.reason) if status == "crash" else None
     if not (outcome.failures or ended):
         return outcome
-    return msgspec.structs.replace(
+    return replace(
         outcome,
         failures=tuple(map(failure_with_exception, outcome.failures)),
         signal=(ended and ended[1]) or "",
@@ -49,4 +43,4 @@ def failure_with_exception(failure: Failure) -> Failure:
     if failure.path not in RAISED and failure.expected not in ("no error", "a value"):
         return failure
     error = ERROR.match(failure.observed)
-    return msgspec.structs.replace(failure, exception=error[0]) if error else failure
+    return replace(failure, exception=error[0]) if error else failure

@@ -2,10 +2,9 @@
 
 It stands in `<build>.<process>.partial.json`, and is a whole JSON document after each outcome: what is appended
 overwrites the closing brackets and brings its own. A run that ends writes `<build>.json` in one go: its outcomes, and
-those of earlier runs that it did not come to. What a run that was killed has left is taken up by the next one.
+those of earlier runs that it did not come to. No outcome is encoded twice, unless there are such. What a run that was
+killed has left is taken up by the next one.
 """
-
-from __future__ import annotations
 
 import fcntl
 import glob
@@ -23,8 +22,8 @@ from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report, footer_of, now
 from conformance.results.merge import MergeError
 from conformance.results.renamed import renamed
-from conformance.results.store import ReportError, encoded, load_report, text_of, write_whole
-from conformance.results.update import NOT_REACHED, updated
+from conformance.results.store import ReportError, encoded, load_report, text_of, text_of_end, write_whole
+from conformance.results.update import NOT_REACHED, is_superseded, updated
 
 END = b"\n]\n}\n"
 
@@ -43,6 +42,8 @@ class Journal:
         self.report = report
         self.renames = renames or {}
         self.outcomes: dict[Pair, Outcome] = {}
+        self.head = ""  # the text of the report up to its outcomes
+        self.lines: dict[Pair, str] = {}  # the texts of the outcomes
         self.written = self.path
         self.note = ""
         self.file: Any = None
@@ -50,14 +51,13 @@ class Journal:
 
     def begin(self) -> None:
         """Write what is known before the first outcome, and take up what killed runs have left."""
-        head = text_of(self.report).encode().removesuffix(b"[]\n}\n") + b"["
+        self.head = text_of(self.report).removesuffix("]\n}\n")
         self.partial.parent.mkdir(parents=True, exist_ok=True)
         self.take_up()
         self.file = self.partial.open("wb", buffering=0)
         with suppress(OSError):  # where files can't be locked, nobody can tell whether a run still goes on
             fcntl.flock(self.file, fcntl.LOCK_EX)
-        self.file.write(head + END)
-        self.end = len(head)
+        self.end = self.write(self.head, 0)
 
     def take_up(self) -> None:
         """Put what killed runs of this build have left into its report; a run that goes on holds a lock."""
@@ -73,12 +73,19 @@ class Journal:
 
     def add(self, outcome: Outcome) -> None:
         """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end."""
-        comma = b",\n" if self.outcomes else b"\n"
+        line = encoded(outcome)
+        self.end = self.write((",\n" if self.lines else "\n") + line, self.end)
         self.outcomes[outcome.pair] = outcome
-        line = comma + encoded(outcome).encode()
-        self.file.seek(self.end)
-        self.file.write(line + END)
-        self.end += len(line)
+        self.lines[outcome.pair] = line
+
+    def write(self, text: str, place: int) -> int:
+        """Write a text and the closing brackets at a place in the partial file; return the place after the text."""
+        content = memoryview(text.encode() + END)
+        at = place
+        while content:  # a disk that is nearly full takes a part; the next write raises the error
+            written = os.pwrite(self.file.fileno(), content, at)
+            content, at = content[written:], at + written
+        return at - len(END)
 
     def finish(
         self,
@@ -96,18 +103,25 @@ class Journal:
         )  # fmt: skip
         footer = footer_of(ordered, exit_status, now())
         own = msgspec.structs.replace(self.report, outcomes=ordered, graphs=dict(graphs), footer=footer)
-        report = self.put(own, left, is_gone)
+        report = self.put(own, left, is_gone, self.text(own))
         self.file.close()
         self.partial.unlink(missing_ok=True)
         return report
 
-    def put(self, own: Report, left: Collection[Pair], is_gone: Callable[[CaseRecord], bool]) -> Report:
+    def text(self, own: Report) -> str:
+        """Return the text of the report of this run, which ends with what is known at the end of the run alone."""
+        lines = [self.lines.get(outcome.pair) or encoded(outcome) for outcome in own.outcomes]
+        outcomes = "\n" + ",\n".join(lines) + "\n" if lines else ""
+        return f"{self.head}{outcomes}]{text_of_end(own.graphs, own.footer)}"
+
+    def put(self, own: Report, left: Collection[Pair], is_gone: Callable[[CaseRecord], bool], text: str = "") -> Report:
         """Write what a run found into the report of its build; `left` are the pairs that it did not come to.
 
-        Where that can't be done the report is replaced by a run that left nothing out, and stays where one did.
+        Where that can't be done the report is replaced by a run that left nothing out, and stays where one did. `text`
+        is that of `own`, if it is known.
         """
         report, path = own, self.path
-        if path.exists():
+        if path.exists() and (left or not is_superseded(path, own, self.renames)):
             ran: set[Pair] = set()
             try:
                 earlier = renamed(load_report(path), self.renames)
@@ -118,5 +132,5 @@ class Journal:
                     path = self.aside
                     self.note = f"{self.path.name} stays as it was, and this part beside it: {error}"
         self.written = path
-        write_whole(path, text_of(report))
+        write_whole(path, text if text and report is own else text_of(report))
         return report

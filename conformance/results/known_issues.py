@@ -5,8 +5,6 @@ then the outcome is `known`. A case that fails in another way has found somethin
 longer fails is `fixed`, which is red too until the entry is edited: a list that nobody keeps would hide the next bug.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -17,9 +15,9 @@ import msgspec
 from msgspec.structs import replace
 
 from conformance.language import versions
-from conformance.language.errors import CaseFileError, Problem, quoted_value
+from conformance.language.errors import CaseFileError, quoted_value
 from conformance.language.renames import Renames
-from conformance.language.schema import load_schema, problems_of
+from conformance.language.schema import Reporter, load_schema, problems_of, reporter
 from conformance.language.yaml import Node, read_document, read_text
 from conformance.model.build import Build, Target
 from conformance.model.outcome import Issue, Outcome
@@ -132,9 +130,7 @@ class KnownIssues:
         for entry in self.entries:
             if entry.earlier:
                 found.setdefault((entry.place, entry.earlier), []).append(entry.case)
-        return [
-            f"{place}: {earlier} is {', '.join(cases)} now; edit the entry" for (place, earlier), cases in found.items()
-        ]
+        return [f"{place}: {old} is {', '.join(now)} now; edit the entry" for (place, old), now in found.items()]
 
     def overdue(self, today: date) -> list[str]:
         """Return a line for each entry that somebody should have looked at again by `today`."""
@@ -170,33 +166,36 @@ def entries_now(entry: KnownIssue, cases: Sequence[str]) -> Iterator[KnownIssue]
 def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -> Iterator[KnownIssue]:
     root = read_document(read_text(path.read_bytes(), name), name)
     problems = problems_of(root, load_schema("known-issues.schema.json"), name)
+    report = reporter(name, problems)
     if problems:
         raise CaseFileError(problems)
     entries: list[KnownIssue] = []
     shared = {key: tuple(root.value[key].plain) for key in ("systems", "may_fail_on") if key in root.value}
     for node in root.value["issues"].value:
-        problems += problems_in(node, name, shared)
+        check_entry(node, report, shared)
         if not problems:
             entries.append(entry_of(node, name, shared))
             same = [entry for entry in entries if without_place(entry) == without_place(entries[-1])]
             if len(same) > 1:
-                problems.append(problem(node, name, "", "this entry stands twice", f"first in line {same[0].line}"))
+                report(node, "", "this entry stands twice", f"first in line {same[0].line}")
     if problems:
         raise CaseFileError(problems)
     yield from entries
     for node in root.value["include"].value if "include" in root.value else ():
         given = node.value
         included = shipped if given == SHIPPED else path.parent / given
-        if included.resolve() in within:
-            raise CaseFileError([problem(node, name, "include", f"{given} includes itself")])
-        if len(within) > DEEPEST:
-            raise CaseFileError([problem(node, name, "include", f"lists include each other over {DEEPEST} levels")])
         try:
-            yield from entries_of(included, given, shipped, (*within, included.resolve()))
+            if included.resolve() in within:
+                report(node, "include", f"{given} includes itself")
+            elif len(within) > DEEPEST:
+                report(node, "include", f"lists include each other over {DEEPEST} levels")
+            else:
+                yield from entries_of(included, given, shipped, (*within, included.resolve()))
         except OSError as error:
             hint = f"paths are seen from {path.parent}; {SHIPPED!r} is the list that comes with the suite"
-            message = f"{given} can't be read: {error.strerror}"
-            raise CaseFileError([problem(node, name, "include", message, hint)]) from None
+            report(node, "include", f"{given} can't be read: {error.strerror}", hint)
+    if problems:
+        raise CaseFileError(problems)
 
 
 def entry_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> KnownIssue:
@@ -217,29 +216,22 @@ def without_place(entry: KnownIssue) -> KnownIssue:
     return replace(entry, line=0)
 
 
-def problems_in(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> Iterator[Problem]:
-    """Yield what is wrong with an entry that a schema can't tell."""
+def check_entry(node: Node, report: Reporter, shared: Mapping[str, tuple[str, ...]]) -> None:
+    """Report what is wrong with an entry that a schema can't tell."""
     condition, review, fails = (node.value[key] for key in ("torch", "review", "fails"))
     try:
         if not versions.possible([condition.value]):
-            yield problem(condition, name, "torch", f"no release fulfils {quoted_value(condition.value)}")
+            report(condition, "torch", f"no release fulfils {quoted_value(condition.value)}")
     except ValueError as error:
-        yield problem(condition, name, "torch", str(error))
+        report(condition, "torch", str(error))
     try:
         date.fromisoformat(review.value)
     except ValueError:
-        yield problem(review, name, "review", f"expected a date such as 2027-01-31, got {quoted_value(review.value)}")
+        report(review, "review", f"expected a date such as 2027-01-31, got {quoted_value(review.value)}")
     may_fail_on = node.value["may_fail_on"].value if "may_fail_on" in node.value else shared.get("may_fail_on")
     if not node.value["targets"].value and not may_fail_on:
-        yield problem(node.value["targets"], name, "targets", "expected some target, here or as `may_fail_on`")
+        report(node.value["targets"], "targets", "expected some target, here or as `may_fail_on`")
     if not PATTERN.search(node.value["case"].value):
-        needed = ("step", "kind") if fails.value["status"].value in AT_A_STEP else ()
-        for key in needed:
+        for key in ("step", "kind") if fails.value["status"].value in AT_A_STEP else ():
             if key not in fails.value:
-                yield problem(
-                    fails, name, "fails", f"the key {quoted_value(key)} is missing", "only a pattern can do without"
-                )
-
-
-def problem(node: Node, name: str, path: str, message: str, hint: str = "") -> Problem:
-    return Problem(file=name, line=node.line, column=node.column, path=path, message=message, hint=hint)
+                report(fails, "fails", f"the key {quoted_value(key)} is missing", "only a pattern can do without")

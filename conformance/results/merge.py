@@ -5,8 +5,6 @@ hosts, so that what belongs to a host is not compared: paths, the processor, wha
 account of itself. A device that only some hosts have is one of the build's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -111,15 +109,12 @@ def merged_footer(reports: Sequence[Report], outcomes: Iterable[Outcome]) -> Foo
 
 def check_header(first: tuple[str, Report], other: tuple[str, Report]) -> None:
     """Raise MergeError where two reports are not of one build and one suite."""
-    suites = [report.header.suite for _, report in (first, other)]
-    for fact in ("version", "commit"):
-        expected, found = (getattr(suite, fact) for suite in suites)
-        if found != expected:
-            raise MergeError(differing(other[0], f"header.suite.{fact}", first[0], expected, found))
+    suites = first[1].header.suite, other[1].header.suite
+    check_same(("version", "commit"), *suites, f"{other[0]}: header.suite.", first[0])
     difference = another_build(first[1].build, other[1].build)
     if difference is not None:
         fact, expected, found = difference
-        raise MergeError(differing(other[0], f"header.build.{fact}", first[0], expected, found))
+        raise MergeError(differing(f"{other[0]}: header.build.{fact}", first[0], expected, found))
 
 
 def another_build(one: Build, other: Build) -> tuple[str, Any, Any] | None:
@@ -142,8 +137,16 @@ def config_of(build: Build) -> list[str]:
     return [line.strip() for line in build.config.splitlines() if line.strip() and not OF_HOST.match(line)]
 
 
-def differing(name: str, place: str, first: str, expected: object, found: object) -> str:
-    return f"{name}: {place}: expected {quoted_value(expected)} as in {first}, got {quoted_value(found)}"
+def check_same(facts: Iterable[str], one: object, other: object, place: str, first: str) -> None:
+    """Raise MergeError with the first of these facts in which two records differ; `one` is that of the file `first`."""
+    for fact in facts:
+        expected, found = getattr(one, fact), getattr(other, fact)
+        if found != expected:
+            raise MergeError(differing(place + fact, first, expected, found))
+
+
+def differing(place: str, first: str, expected: object, found: object) -> str:
+    return f"{place}: expected {quoted_value(expected)} as in {first}, got {quoted_value(found)}"
 
 
 def agreed(shards: Shards, place: str, entries: Callable[[Report], Mapping[str, Record]]) -> dict[str, Record]:
@@ -152,10 +155,7 @@ def agreed(shards: Shards, place: str, entries: Callable[[Report], Mapping[str, 
     for name, report in shards:
         for key, record in entries(report).items():
             first, expected = found.setdefault(key, (name, record))
-            for field in msgspec.structs.fields(record):
-                one, other = getattr(expected, field.name), getattr(record, field.name)
-                if one != other:
-                    raise MergeError(differing(name, f"{place}: {key}: {field.name}", first, one, other))
+            check_same(record.__struct_fields__, expected, record, f"{name}: {place}: {key}: ", first)
     return {key: record for key, (_, record) in found.items()}
 
 
@@ -168,11 +168,8 @@ def devices_of(shards: Shards) -> tuple[Device, ...]:
             if before.absent is not None and device.absent is None:
                 found[device.type] = name, device
             elif before.absent is None and device.absent is None and device.type != "cpu":
-                for fact in ("name", "driver"):
-                    one, other = getattr(before, fact), getattr(device, fact)
-                    if one != other:
-                        place = f"header.build.devices: {device.type}: {fact}"
-                        raise MergeError(differing(name, place, first, one, other))
+                place = f"{name}: header.build.devices: {device.type}: "
+                check_same(("name", "driver"), before, device, place, first)
                 if device.count > before.count:
                     found[device.type] = first, msgspec.structs.replace(before, count=device.count)
     return tuple(device for _, device in found.values())
@@ -194,18 +191,16 @@ def outcomes_of(shards: Shards) -> dict[Pair, Outcome]:
                 if outcome.status != "not-run":
                     found[pair] = name, outcome
             elif outcome.status != "not-run":
-                check_agreement(f"{name}: outcomes: {pair[0]}[{pair[1]}]", first, before, outcome)
+                check_agreement(f"{name}: outcomes: {pair[0]}[{pair[1]}]: ", first, before, outcome)
     return {pair: outcome for pair, (_, outcome) in found.items()}
 
 
 def check_agreement(place: str, first: str, before: Outcome, outcome: Outcome) -> None:
     """Raise MergeError where two outcomes of one pair differ in more than time and a worker's last words."""
-    for fact in ("status", "step", "failures", "reason"):
-        one, other = getattr(before, fact), getattr(outcome, fact)
-        if one != other:
-            if fact == "failures":
-                one, other = before.summary, outcome.summary
-            raise MergeError(f"{place}: {fact}: expected {quoted_value(one)} as in {first}, got {quoted_value(other)}")
+    check_same(("status", "step"), before, outcome, place, first)
+    if before.failures != outcome.failures:
+        raise MergeError(differing(f"{place}failures", first, before.summary, outcome.summary))
+    check_same(("reason",), before, outcome, place, first)
 
 
 def graphs_of(reports: Sequence[Report], row: Rank, column: Rank) -> dict[str, Graph]:

@@ -1,29 +1,14 @@
 """The report of a build that could not be had, so that it has a column that says why."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Mapping, Sequence
 
-from conformance import __version__
 from conformance.model.build import Build, Device, Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
-from conformance.model.report import (
-    FORMAT,
-    Header,
-    PlanEntry,
-    Report,
-    Run,
-    SuiteVersion,
-    case_record,
-    cited_rules,
-    footer_of,
-    now,
-    set_digest,
-)
+from conformance.model.report import FORMAT, Header, PlanEntry, Report, Run, case_record, cited_rules, footer_of, now
 from conformance.model.rule import Rule
-from conformance.results.checkout import suite_commit
+from conformance.results.checkout import suite_version
 
 NOT_FOUND = 4  # pytest's exit status for a run that can't begin
 
@@ -32,13 +17,10 @@ def placeholder_report(cases: Sequence[Case], rules: Mapping[str, Rule], torch: 
     """Return a report of the release `torch` in which none of `cases` ran, for the reason that `why` gives."""
     target = str(Target(device="cpu", dtype="float32"))
     outcomes = tuple(Outcome(case=case.id, target=target, status="not-run", reason=why) for case in cases)
-    digest = set_digest((case.id, case.digest) for case in cases)
     return Report(
         format=FORMAT,
         header=Header(
-            suite=SuiteVersion(version=__version__, commit=suite_commit(), cases=digest),
-            run=Run(started=now(), arguments=()),
-            build=placeholder_build(torch, why),
+            suite=suite_version(cases), run=Run(started=now(), arguments=()), build=placeholder_build(torch, why)
         ),
         rules=cited_rules(rules, cases),
         cases=tuple(case_record(case, rules) for case in cases),

@@ -3,11 +3,9 @@
 All else is as it was: the digests are those of the cases that ran, so that these count as another revision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from conformance.language.renames import Renames
 from conformance.model.report import Report, footer_of
@@ -29,12 +27,12 @@ def renamed(report: Report, renames: Renames) -> Report:
     def ids_of(case: str) -> list[str]:
         return [now for now in renames[case] if found.get(now) == case] if case in renames else [case]
 
-    outcomes = tuple(msgspec.structs.replace(each, case=case) for each in report.outcomes for case in ids_of(each.case))
+    outcomes = tuple(replace(each, case=case) for each in report.outcomes for case in ids_of(each.case))
     end = report.footer
-    return msgspec.structs.replace(
+    return replace(
         report,
-        cases=tuple(msgspec.structs.replace(each, id=case) for each in report.cases for case in ids_of(each.id)),
-        plan=tuple(msgspec.structs.replace(each, case=case) for each in report.plan for case in ids_of(each.case)),
+        cases=tuple(replace(each, id=case) for each in report.cases for case in ids_of(each.id)),
+        plan=tuple(replace(each, case=case) for each in report.plan for case in ids_of(each.case)),
         outcomes=outcomes,
         graphs={case: graph for earlier, graph in report.graphs.items() for case in ids_of(earlier)},
         footer=None if end is None else footer_of(outcomes, end.exit_status, end.finished),

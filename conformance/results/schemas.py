@@ -1,7 +1,5 @@
 """Writes the schemas of reports, made of their records: `python -m conformance.results.schemas`."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from pathlib import Path

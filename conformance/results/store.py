@@ -4,19 +4,18 @@
 each outcome is of a pair of the plan.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from conformance.model.report import FORMAT, Pair, Report
+from conformance.model.graph import Graph
+from conformance.model.report import FORMAT, Footer, Pair, Report
 from conformance.results.compact import Compact, CompactError, report_of
 from conformance.results.format_1 import with_facts
 
@@ -26,14 +25,16 @@ def text_of(report: Report | Compact) -> str:
     return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in fields_of(report).items()) + "\n}\n"
 
 
+def text_of_end(graphs: Mapping[str, Graph], footer: Footer | None) -> str:
+    """Return what follows the outcomes in the text of a report."""
+    fields = {"graphs": dict(graphs), "footer": footer}
+    return "".join(f',\n"{name}": {dump(value)}' for name, value in fields.items() if value) + "\n}\n"
+
+
 def fields_of(record: msgspec.Struct) -> dict[str, Any]:
     """Return the fields of a record by name, without those that are empty and need not be there."""
-    values = msgspec.structs.asdict(record)
-    return {
-        field.name: values[field.name]
-        for field in msgspec.structs.fields(record)
-        if field.required or values[field.name]
-    }
+    values, fields = msgspec.structs.asdict(record), msgspec.structs.fields(record)
+    return {field.name: values[field.name] for field in fields if field.required or values[field.name]}
 
 
 def dump(value: Any) -> str:
@@ -73,6 +74,18 @@ class ReportError(Exception):
 def load_report(path: Path) -> Report:
     """Return the report at `path`; raise ReportError with the reason when it is none."""
     try:
+        report, number = msgspec.json.decode(path.read_bytes(), type=Report), FORMAT
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        report, number = examined(path)
+    problem = problem_within(report)
+    if problem:
+        raise ReportError(f"{path}: {problem}")
+    return with_facts(report) if number == 1 else report
+
+
+def examined(path: Path) -> tuple[Report, int]:
+    """Return a report that isn't written as today's are, and the number of its format; say what is wrong with it."""
+    try:
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
     except OSError as error:
         raise ReportError(f"{path}: can't be read: {error.strerror}") from None
@@ -95,10 +108,7 @@ def load_report(path: Path) -> Report:
         raise ReportError(f"{path}: {error}") from None
     except UnicodeEncodeError as error:  # half of a pair, where something else than any text belongs
         raise ReportError(f"{path}: the report: {error.object!r} where it doesn't belong") from None
-    problem = problem_within(report)
-    if problem:
-        raise ReportError(f"{path}: {problem}")
-    return with_facts(report) if number == 1 else report
+    return report, number
 
 
 def refuse(constant: str) -> None:

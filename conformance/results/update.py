@@ -4,29 +4,40 @@ The newest outcome of a case on a target counts, but for one that says only that
 come to stays as it was, and says which run it is of. Outcomes of another revision of a case that was run go with it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
+from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from conformance.language.renames import Renames
 from conformance.model.outcome import Outcome
-from conformance.model.report import (
-    CaseRecord,
-    Header,
-    Pair,
-    PartialRun,
-    PlanEntry,
-    Report,
-    cited_rules,
-    footer_of,
-    set_digest,
-)
+from conformance.model.report import CaseRecord, Header, Pair, PlanEntry, Report, cited_rules, footer_of, set_digest
 from conformance.results.merge import MergeError, another_build, devices_of, graphs_of, in_order, place_of, rank_in
 
 EDITED = "the case has been edited since it ran here"
 NOT_REACHED = "the run ended before it"
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """Of a report on disk what tells whether anything in it is still needed."""
+
+    plan: msgspec.Raw  # which a compact report has not
+    outcomes: tuple[Outcome, ...]
+
+
+def is_superseded(path: Path, new: Report, renames: Renames) -> bool:
+    """Whether a run that left nothing out has run all that ran in the report at `path`, which is not read in full."""
+    try:
+        old = msgspec.json.decode(path.read_bytes(), type=Ran)
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    ran = {outcome.pair for outcome in new.outcomes if outcome.status != "not-run"}
+    return all(
+        outcome.case not in renames and (outcome.status == "not-run" or outcome.pair in ran)
+        for outcome in old.outcomes
+    )  # fmt: skip
 
 
 def updated(
@@ -63,7 +74,7 @@ def updated(
     planned = set(old.pairs)
     for outcome in new.outcomes:
         if not (outcome.pair in left and outcome.pair in planned):
-            outcomes.setdefault(outcome.pair, msgspec.structs.replace(outcome, run=number))
+            outcomes.setdefault(outcome.pair, replace(outcome, run=number))
     ids = in_order([list(now), list(before)], lambda case: place_of(records[case]))
     row, column = rank_in(ids), rank_in(dict.fromkeys([*old.targets, *new.targets]))
     plan = in_order(
@@ -74,27 +85,28 @@ def updated(
         if outcome.case in records and outcome.case not in before:
             again = Outcome(case=outcome.case, target=outcome.target, status="not-run", reason=EDITED, run=number)
             outcomes.setdefault(outcome.pair, again)
-    kept = msgspec.structs.replace(old, graphs={case: graph for case, graph in old.graphs.items() if case in before})
-    joined = msgspec.structs.replace(
+    kept = replace(old, graphs={case: graph for case, graph in old.graphs.items() if case in before})
+    joined = replace(
         new,
-        header=msgspec.structs.replace(new.header, build=msgspec.structs.replace(new.build, devices=devices)),
+        header=replace(new.header, build=replace(new.build, devices=devices)),
         rules={**old.rules, **new.rules},
         cases=tuple(records[case] for case in ids),
         plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
         outcomes=tuple(outcomes[pair] for pair in plan if pair in outcomes),
         graphs=graphs_of([new, kept], row, column),
     )
-    return with_runs_of([run for report in reports for run in report.runs], joined)
+    return with_runs_of(reports, joined)
 
 
-def with_runs_of(runs: Sequence[PartialRun], joined: Report) -> Report:
+def with_runs_of(reports: list[Report], joined: Report) -> Report:
     """Return a report with the run of which most outcomes are in its header, and the others as partial runs."""
+    runs = [run for report in reports for run in report.runs]
     most = Counter({outcome.run: 0 for outcome in joined.outcomes})
     most.update(outcome.run for outcome in joined.outcomes if outcome.status != "not-run")
     main = max(most, key=lambda number: (most[number], number))
     order = [main, *sorted(number for number in most if number != main)]
     run = runs[main]
-    outcomes = tuple(msgspec.structs.replace(each, run=order.index(each.run)) for each in joined.outcomes)
+    outcomes = tuple(replace(each, run=order.index(each.run)) for each in joined.outcomes)
     footer = None
     if run.finished is not None and run.exit_status is not None:
         known = {each.pair: each for each in outcomes}
@@ -104,10 +116,10 @@ def with_runs_of(runs: Sequence[PartialRun], joined: Report) -> Report:
         )
         footer = footer_of(outcomes, run.exit_status, run.finished)
     digest = set_digest((record.id, record.digest) for record in joined.cases)
-    return msgspec.structs.replace(
+    return replace(
         joined,
         header=Header(
-            suite=msgspec.structs.replace(run.suite, cases=digest), run=run.run, build=joined.build,
+            suite=replace(run.suite, cases=digest), run=run.run, build=joined.build,
             partial_runs=tuple(runs[number] for number in order[1:]),
         ),
         rules=cited_rules(joined.rules, joined.cases),

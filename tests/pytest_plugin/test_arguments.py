@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forks
 import pytest
 from places import ROOT
 from sessions import RULES, Session
@@ -22,7 +23,7 @@ class Checkout(Session):
     """A directory that is laid out and configured as the checkout is; its tests can't be collected."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
+        self.directory, self.python = directory, forks.python()
         for part in ("cases", "tests"):
             (directory / part).mkdir(parents=True)
         for name in ("pyproject.toml", "conftest.py"):
@@ -58,7 +59,7 @@ def test_paths_outside_of_the_checkout_can_follow_a_blank(checkout: Checkout, tm
     (tmp_path / "out").mkdir()
     (tmp_path / "list.yaml").write_text("issues: []\n")
     checkout.cases(name="cases/second.yaml", wrong=WRONG)
-    result = checkout.run("--python", sys.executable, "--report", "../out", "--known-issues", "../list.yaml")
+    result = checkout.run("--python", checkout.python, "--report", "../out", "--known-issues", "../list.yaml")
     assert result.status == 1, result.output
     assert result.output.count("test session starts") == 1
     assert "1 failed, 1 passed" in result.output
@@ -71,7 +72,7 @@ def test_paths_after_a_blank_may_come_from_the_environment_and_go_to_other_proce
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        Session, "environment", lambda _: {**os.environ, "PYTEST_ADDOPTS": f"-v --python {sys.executable}"}
+        Session, "environment", lambda _: {**os.environ, "PYTEST_ADDOPTS": f"-v --python {checkout.python}"}
     )
     result = checkout.run("-n", "1")
     assert result.status == 0, result.output

@@ -32,7 +32,7 @@ def test_the_first_question_reads_every_file_that_is_known(files: Session, tmp_p
     case_set.known = [first, other]
     assert [case.id for case in case_set.cases(first)] == ["first"]
     assert [case.id for cases in case_set.loaded().values() for case in cases] == ["first", "second"]
-    assert all(script is not None for script in case_set.scripts.values())
+    assert [case.id for case, script in case_set.scripts() if script.body] == ["first", "second"]
     other.unlink()
     assert [case.file for case in case_set.cases(other)] == ["other.yaml"]
 
@@ -66,7 +66,36 @@ def test_rules_beside_the_cases_stand_before_the_shipped_ones(files: Session, tm
     assert others["detach.shares-storage"].text != own["detach.shares-storage"].text
     assert ("test.rule" in own, "test.rule" in others) == (False, True)
     (case,) = case_set.cases(tmp_path / "first.yaml")
-    assert case_set.level_of(case, tmp_path / "first.yaml") == "documented"
+    assert case_set.records[case.id].level == "documented"
+
+
+def test_what_is_kept_of_a_file_follows_the_levels_of_the_rules_beside_it(files: Session, tmp_path: Path) -> None:
+    path = files.cases(first=GOOD)
+    levels = []
+    for text in (RULES, RULES.replace("level: documented", "level: observed"), RULES):
+        (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
+        case_set = CaseSet(tmp_path, tmp_path / "cache")
+        case_set.cases(path)
+        levels.append(case_set.records["first"].level)
+    assert levels == ["documented", "observed", "documented"]
+
+
+def test_a_file_that_did_not_change_is_not_parsed_again(
+    files: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = files.cases(first=GOOD)
+    first = CaseSet(tmp_path, tmp_path / "cache")
+    first.cases(path)
+    before = list(first.scripts())
+    for name in (
+        "pytest_plugin.case_set.rules_in",
+        "pytest_plugin.case_set.parse_cases",
+        "render.script.script.script_for",
+    ):
+        monkeypatch.setattr(f"conformance.{name}", None)
+    again = CaseSet(tmp_path, tmp_path / "cache")
+    assert (again.cases(path), again.records) == (first.cases(path), first.records)
+    assert (list(again.scripts()), again.all_rules()) == (before, first.all_rules())
 
 
 def test_what_lies_outside_of_the_root_is_called_by_its_whole_path(tmp_path: Path) -> None:

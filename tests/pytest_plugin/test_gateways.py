@@ -24,7 +24,7 @@ if "conformance.worker" in " ".join(sys.orig_argv):
 
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
-    made = Session(tmp_path)
+    made = Session(tmp_path, real=True)
     made.cases(**{f"case_{number}": GOOD for number in range(40)})
     return made
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import signal
 import subprocess
+import textwrap
 import time
 import xml.etree.ElementTree as ET
 import zlib
@@ -254,6 +256,61 @@ def test_markers_and_hooks_of_a_conftest_are_obeyed(session: Session) -> None:
     assert "not today" in result.outcomes["first"]["reason"]
 
 
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "1"), marks=pytest.mark.slow)], ids=["alone", "xdist"])
+def test_setup_and_teardown_are_reported_to_plugins_of_others(session: Session, workers: tuple[str, ...]) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD)
+    summary = """\
+        def pytest_terminal_summary(terminalreporter):
+            print("phases", len(terminalreporter.stats.get("", [])))
+    """
+    session.write("conftest.py", summary)
+    assert f"phases {4 if workers else 0}\n" in session.run(*workers).output
+    hook = """\
+        def pytest_runtest_logreport(report):
+            print("looked at", report.nodeid, report.when)
+    """
+    session.write("conftest.py", textwrap.dedent(summary) + textwrap.dedent(hook))
+    output = session.run("-s", *workers).output
+    assert "phases 4\n" in output
+    for name in ("first", "second"):
+        looked = re.findall(rf"looked at first.yaml::{name}\[cpu-float32\] (\w+)", output)
+        assert looked == ["setup", "call", "teardown"]
+
+
+def test_an_expected_failure_shows_the_case_and_no_frame_of_the_suite(session: Session) -> None:
+    """The phases of items are not run, which hypothesis's plugin has no part in."""
+    session.cases(first=WRONG_GRAD)
+    session.write("pytest.ini", "[pytest]\naddopts = -p conformance.pytest_plugin.plugin\n")
+    session.write(
+        "conftest.py",
+        """\
+        from conformance.pytest_plugin.protocol import is_shortened
+        def pytest_report_header(config):
+            plugins = config.pluginmanager.hasplugin("hypothesispytest"), is_shortened(config)
+            return f"hypothesis and shortened: {plugins}"
+        """,
+    )
+    session.write(
+        "known-issues.yaml",
+        """\
+        issues:
+          - case: "*"
+            targets: ["*"]
+            torch: ">=1.13"
+            fails: {status: fail}
+            reason: The gradient is not 4.
+            link: null
+            review: 2099-01-01
+        """,
+    )
+    result = session.run("-rx", "--xfail-tb")
+    assert result.statuses == {"first": "known"}, result.output
+    assert "hypothesis and shortened: (True, True)" in result.output
+    assert "it fails as a known issue says: first.yaml:" in result.output
+    assert "XFAIL first.yaml::first[cpu-float32] - The gradient is not 4." in result.output
+    assert "items.py" not in result.output
+
+
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
 def test_a_defect_of_the_suite_is_no_verdict_on_torch_even_where_an_issue_is_known(
     session: Session, options: tuple[str, ...]
@@ -436,7 +493,7 @@ def test_what_is_kept_of_a_file_is_forgotten_when_it_changes(session: Session) -
     assert session.run().statuses == {"first": "fail"}
     kept = session.directory / ".pytest_cache" / "d" / "conformance"
     for path in kept.iterdir():
-        path.write_bytes(b"not a pickle")
+        path.write_bytes(b"no entry")
     assert session.run().statuses == {"first": "fail"}
 
 
@@ -545,9 +602,28 @@ def test_with_xdist_there_is_one_page_of_the_whole_run(session: Session) -> None
 
 def test_a_run_of_a_part_leaves_the_report_of_the_whole_alone(after: Session) -> None:
     after.cases(first=GOOD, second=WRONG_GRAD)
-    assert_part(after, "-k", "second")
+    assert_part(after, "-k", "second", "--page", "always")
     index = index_of(after.directory / "reports" / "index.html")
     assert [len(build["runs"]) for build in index["builds"]] == [2]
+
+
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)], ids=["alone", "xdist"])
+def test_a_run_of_a_part_leaves_the_page_alone_and_says_so(after: Session, workers: tuple[str, ...]) -> None:
+    after.cases(first=GOOD, second=WRONG_GRAD)
+    page = after.directory / "reports" / "index.html"
+    before = page.read_bytes()
+    for part in (("-k", "second"), ("first.yaml",), ("--page", "never")):
+        output = after.run(*part, *workers).output
+        assert page.read_bytes() == before
+        (told,) = [line for line in output.splitlines() if line.startswith("page: ")]
+        is_never = part[0] == "--page"
+        assert told == (
+            "page: not written, as --page never says" if is_never else
+            "page: reports/index.html is of an earlier run: this one left out cases of the report; see --page"
+        )  # fmt: skip
+    page.unlink()
+    assert "page: reports/index.html\n" in after.run("-k", "second", *workers).output
+    assert page.read_bytes() != before
 
 
 @pytest.mark.slow

@@ -10,12 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from samples import CPU, CUDA, case, failed, outcome, report
 
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report, footer_of
 from conformance.model.status import Status
+from conformance.results.compact import compact_of
 from conformance.results.journal import Journal
 from conformance.results.store import load_report, text_of
 
@@ -73,6 +75,15 @@ def test_the_file_is_whole_after_every_outcome_and_has_no_footer(tmp_path: Path)
 def test_the_file_is_whole_when_a_short_outcome_follows_a_long_one(tmp_path: Path) -> None:
     with begun(tmp_path) as journal:
         journal.add(of(PLAN[0], "crash", stderr="x" * 10_000))
+        journal.add(of(PLAN[1], "pass"))
+        assert [known.status for known in load_report(journal.partial).outcomes] == ["crash", "pass"]
+
+
+def test_the_file_is_whole_where_writes_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, content, place: write(file, content[:7], place))
+    with begun(tmp_path) as journal:
+        journal.add(of(PLAN[0], "crash", stderr=HARD_TEXT))
         journal.add(of(PLAN[1], "pass"))
         assert [known.status for known in load_report(journal.partial).outcomes] == ["crash", "pass"]
 
@@ -251,3 +262,52 @@ def test_a_whole_run_replaces_what_it_does_not_fit(tmp_path: Path) -> None:
             journal.finish({}, 1, {})
         assert [known.status for known in load_report(path).outcomes] == ["fail"] * 3
         assert journal.note == ""
+
+
+def test_the_file_of_a_finished_run_is_the_text_of_its_report(tmp_path: Path) -> None:
+    graphs = {"a": Graph(target=CPU, tensors=(), nodes=())}
+    with begun(tmp_path) as journal:
+        journal.add(of(PLAN[1], "crash", stderr=HARD_TEXT))
+        journal.add(of(PLAN[0], "fail"))
+        journal.add(of(PLAN[0], "pass", seconds=0.25))
+        content = journal.finish({}, 0, graphs)
+    assert [known.status for known in content.outcomes] == ["pass", "crash", "not-run"]
+    assert journal.path.read_bytes() == text_of(content).encode()
+
+
+def test_the_file_of_a_finished_run_without_cases_is_the_text_of_its_report(tmp_path: Path) -> None:
+    with begun(tmp_path, report({}, finished=False)) as journal:
+        content = journal.finish({}, 5, {})
+    assert journal.path.read_bytes() == text_of(content).encode()
+
+
+def test_an_outcome_is_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with begun(tmp_path) as journal:
+        for pair in PLAN:
+            journal.add(of(pair, "pass"))
+        monkeypatch.setattr("conformance.results.journal.encoded", None)
+        monkeypatch.setattr("conformance.results.journal.text_of", None)
+        assert journal.finish({}, 0, {}) == load_report(journal.path)
+
+
+def test_a_whole_run_need_not_read_the_report_that_it_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses: tuple[Status, ...] = ("fail", "pass")
+    for status in statuses:
+        with begun(tmp_path) as journal:
+            for pair in PLAN:
+                journal.add(of(pair, status))
+            journal.finish({}, 0, {})
+        monkeypatch.setattr("conformance.results.journal.load_report", None)
+    assert [known.status for known in load_report(journal.path).outcomes] == ["pass"] * 3
+
+
+def test_a_whole_run_keeps_what_only_an_earlier_one_ran(tmp_path: Path) -> None:
+    """Also where the earlier one is compact and doesn't mention what passed."""
+    path = tmp_path / f"{SLUG}.json"
+    other = report({("a", CPU): outcome("pass"), ("z", CPU): outcome("pass")})
+    for content in (other, compact_of(other)):
+        path.write_text(text_of(content))
+        with begun(tmp_path, report({("a", CPU): None}, finished=False)) as journal:
+            journal.add(of(("a", CPU), "fail"))
+            written = journal.finish({}, 1, {})
+        assert {pair[0]: each.status for pair, each in written.by_pair().items()} == {"a": "fail", "z": "pass"}

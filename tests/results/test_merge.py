@@ -84,6 +84,7 @@ def part_of(whole: Report, holds: Callable[[str, str], bool]) -> Report:
 def run(session: Session, *arguments: str) -> tuple[str, Report]:
     """Return the report of a run, as text and read."""
     place = session.directory / f"out-{sum(1 for _ in session.directory.iterdir())}"
+    (place / "published").mkdir(parents=True)  # else those of the checkout would be on the page
     result = session.run(f"--report={place.name}", *arguments)
     assert result.status in (0, 1, 5), result.output
     (path,) = place.glob("*.json")
