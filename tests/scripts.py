@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
-import json
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import IO
 
-# Importing torch takes a second, and what optimizers and checkpoints import at their first use takes longer. A fork of
-# a process that has done so is a process of its own in milliseconds.
-DRIVER = """
-import gc, json, os, runpy, sys
-import torch
-import torch._dynamo
+import forks
 
-torch.set_num_threads(1)  # a process with threads can't be forked
-gc.collect()
-gc.freeze()  # else a collection in a child writes to, and so copies, every page that it shares
-for line in sys.stdin:
-    job = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        output = os.open(job["path"] + ".out", os.O_WRONLY | os.O_CREAT)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        os.chdir(os.path.dirname(job["path"]))
-        sys.argv = [job["path"], *job["arguments"]]
-        status = 0
-        try:
-            exec(job["before"])
-            try:
-                runpy.run_path(job["path"], run_name="__main__")
-            except Exception:
-                sys.excepthook(*sys.exc_info())
-                status = 1
-        except SystemExit as end:
-            status = end.code or 0
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+RUN = """
+import runpy, sys, torch
+torch.set_num_threads(1)
+path, before, *sys.argv[1:] = sys.argv[1:]
+exec(before)
+runpy.run_path(path, run_name="__main__")
 """
-
-
 FAILURE = re.compile(r"fail: line (\d+), (.*?): expected ")
 
 
@@ -81,25 +48,15 @@ def run_script(text: str, *arguments: str, before: str = "") -> Ran:
 
 def run_scripts(texts: Sequence[str], *arguments: str, before: str = "") -> list[Ran]:
     """Run scripts after `before`, each in a process of its own, and return what came of each."""
-    jobs, statuses = driver()
     ran = []
     with tempfile.TemporaryDirectory() as directory:
         for number, text in enumerate(texts):
             path = Path(directory) / f"{number}.py"
             path.write_text(text, encoding="utf-8")
-            print(json.dumps({"path": str(path), "arguments": arguments, "before": before}), file=jobs, flush=True)
-            status = int(statuses.readline())
-            ran.append(Ran(status=status, output=path.with_suffix(".py.out").read_text(encoding="utf-8")))
+            with path.with_suffix(".out").open("wb") as output:
+                descriptors = (0, output.fileno(), output.fileno())
+                status = forks.ask(
+                    forks.python(), "torch", ["-c", RUN, str(path), before, *arguments], directory, descriptors
+                )
+            ran.append(Ran(status=status, output=path.with_suffix(".out").read_text(encoding="utf-8")))
     return ran
-
-
-@cache
-def driver() -> tuple[IO[str], IO[str]]:
-    """Start the process that scripts are forks of, which ends with this one; return its input and its output."""
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-c", DRIVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin
-    assert process.stdout
-    atexit.register(process.communicate)
-    return process.stdin, process.stdout

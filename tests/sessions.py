@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import forks
+
 RULES = """\
 rules:
   - id: test.rule
@@ -48,10 +50,14 @@ class Result:
 
 
 class Session:
-    """A directory with the plugin, rules and case files, in which pytest can be run."""
+    """A directory with the plugin, rules and case files, in which pytest can be run.
 
-    def __init__(self, directory: Path) -> None:
+    Its processes are forks; `real` gives it the interpreter itself, for tests of how processes start and end.
+    """
+
+    def __init__(self, directory: Path, *, real: bool = False) -> None:
         self.directory = directory
+        self.python = sys.executable if real else forks.python()
         directory.mkdir(exist_ok=True)
         # Importing hypothesis takes longer than all else that pytest does before the first case.
         options = "-p conformance.pytest_plugin.plugin -p no:hypothesispytest"
@@ -73,8 +79,8 @@ class Session:
             )
         return self.write(name, text)
 
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "pytest", *arguments]
+    def command(self, *arguments: str, python: str = sys.executable) -> list[str]:
+        return [python, "-m", "pytest", *arguments]
 
     def environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
@@ -82,8 +88,8 @@ class Session:
 
     def run(self, *arguments: str) -> Result:
         done = subprocess.run(
-            self.command(*arguments), cwd=self.directory, env=self.environment(), check=False, text=True, timeout=300,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            self.command(*arguments, python=self.python), cwd=self.directory, env=self.environment(), check=False,
+            text=True, timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         return Result(status=done.returncode, output=done.stdout, report=self.report())
 

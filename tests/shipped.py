@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.files import case_files, shipped_cases
 from conformance.language.rules import load_rules
 from conformance.model.case import Case
 from conformance.model.rule import Rule
+from conformance.pytest_plugin.case_set import CaseSet
 
 CASES = shipped_cases()
 OPPOSITES = {"is": "is_not", "is_not": "is", "shares_storage": "not_shares_storage"}
@@ -24,7 +25,9 @@ def rules() -> dict[str, Rule]:
 
 @cache
 def all_cases() -> list[Case]:
-    return load_cases(case_files([CASES]), CASES.parent)
+    """Return the cases as a run of the checkout has them, which also keeps them for the next test process."""
+    case_set = CaseSet(CASES.parent, CASES.parent / ".pytest_cache" / "d" / "conformance")
+    return [case for path in case_files([CASES]) for case in case_set.cases(path)]
 
 
 @cache

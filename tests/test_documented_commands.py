@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
+import forks
 import pytest
 from packaging.requirements import Requirement
 from places import ROOT
@@ -84,6 +85,11 @@ def commands_of(text: str) -> Iterator[str]:
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS}
 COMMANDS = list(dict.fromkeys(command for text in TEXTS.values() for command in commands_of(text)))
+ELSEWHERE |= {
+    command: "takes minutes; tests/test_benchmarks.py runs each benchmark with small numbers"
+    for command in COMMANDS
+    if command.startswith("python benchmarks/")
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +97,16 @@ class Reader:
     """Somebody who has a checkout, and an environment with what `pip install torch -e .` brings."""
 
     checkout: Path
+    variables: Mapping[str, str]
 
     def does(self, command: str) -> subprocess.CompletedProcess[str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "COV"))}
         path = f"{self.checkout / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
         places = {"HOME": str(self.checkout.parent), "GITHUB_STEP_SUMMARY": str(self.checkout.parent / "job.md")}
         return subprocess.run(
-            ["sh", "-c", command], cwd=self.checkout, env={**own, **places, "PATH": path}, check=False, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+            ["sh", "-c", command], cwd=self.checkout, env={**own, **places, **self.variables, "PATH": path},
+            check=False, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            timeout=300,
         )  # fmt: skip
 
 
@@ -133,21 +141,21 @@ def install(checkout: Path) -> None:
         script.chmod(0o755)
 
 
-def checkout_in(place: Path) -> Reader:
+def checkout_in(place: Path, **variables: str) -> Reader:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
     for name in filter(None, listed.stdout.splitlines()):
         if (ROOT / name).is_file():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, place / name)
     install(place)
-    return Reader(checkout=place)
+    return Reader(checkout=place, variables=variables)
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    """Return a reader with few cases, and with the files that the commands are about."""
+    """Return a reader with few cases, the files that the commands are about, and workers that start at once."""
     home = tmp_path_factory.mktemp("home")
-    made = checkout_in(home / "checkout")
+    made = checkout_in(home / "checkout", PYTEST_ADDOPTS=f"--python {forks.python()}", PYTHONPATH=str(home / "modules"))
     cases = made.checkout / "cases"
     keep_topics(cases, TOPICS)
     first = FENCED.findall(TEXTS["CONTRIBUTING.md"])[1]
@@ -159,7 +167,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
         (home / name / "bin").mkdir(parents=True)
         (home / name / "bin" / "python").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
         (home / name / "bin" / "python").chmod(0o755)
-    next(python.parent.parent.glob("lib/python*/site-packages")).joinpath("torch_npu.py").write_text(NPU)
+    (home / "modules").mkdir()
+    (home / "modules" / "torch_npu.py").write_text(NPU)
     for number, place in enumerate(("one", "two"), 1):
         done = made.does(f"pytest -q --shard {number}/2 --report {place}")
         assert done.returncode == 0, done.stdout

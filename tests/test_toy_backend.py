@@ -26,10 +26,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the place where the compiled device is kept."""
-    return tmp_path_factory.mktemp("toy")
+@pytest.fixture
+def library(cache: pytest.Cache) -> Path:
+    """Return the place where the compiled device is kept, which benchmarks use too."""
+    return cache.mkdir("toy_backend")
 
 
 def run(library: Path, directory: Path, *arguments: str, **environment: str) -> tuple[int, str, dict[str, Any]]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import forks
 import pytest
 import yaml
 from samples import CPU, failed, outcome, report
@@ -35,12 +36,12 @@ PYTHON = f"""\
 case "$*" in "-m pip install "*) exit 0;; esac
 exec {sys.executable} "$@"
 """
-UV = f"""\
+UV = """\
 #!/bin/sh
 case "$*" in
     venv*)
         mkdir -p build/bin
-        printf '#!/bin/sh\\nexec {sys.executable} "$@"\\n' > build/bin/python
+        printf '#!/bin/sh\\nexec WORKER "$@"\\n' > build/bin/python
         chmod +x build/bin/python;;
     *torch==9.9*) echo "error: there is no version of torch==9.9" >&2; exit 1;;
 esac
@@ -137,7 +138,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     keep_topics(place / "cases", ("detach",))
     for name, text in {"python": PYTHON, "python3": PYTHON, "uv": UV}.items():
-        (place / name).write_text(text)
+        (place / name).write_text(text.replace("WORKER", forks.python()))
         (place / name).chmod(0o755)
     return place
 

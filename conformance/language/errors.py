@@ -1,7 +1,5 @@
 """Problems of case files and other YAML files, as messages with place, path and hint."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass

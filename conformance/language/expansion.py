@@ -24,8 +24,6 @@ A case with the rows `parametrize: {exp: {op: "lambda t: t.exp()"}, …}` become
 Each node of an expanded case has the place of the node that it was made from.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Finds case files: those of the suite, and those at the paths that a user names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path

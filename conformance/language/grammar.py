@@ -12,8 +12,6 @@ There is no import, no `while`, no `assert`, and no name or attribute that begin
 few that the vocabulary lists. A step that passes these checks can reach only names of the vocabulary.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field

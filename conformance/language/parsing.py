@@ -1,7 +1,5 @@
 """Parses the text of steps and expressions, and notes which names they bind, delete and define."""
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ They are run by the interpreter under test, on messages of any length: no syntax
 no nested repetition, which can take exponential time.
 """
 
-from __future__ import annotations
-
 import re
 
 MAX_PATTERN_LENGTH = 200

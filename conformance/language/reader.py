@@ -1,7 +1,5 @@
 """Reads the cases of a file: from its text to cases that can run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

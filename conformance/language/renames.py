@@ -1,7 +1,5 @@
 """Reads `renames.yaml`: which of today's cases replace a case with an earlier id."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Every row sets the variables of the first row, before the first step. The cases that they expand to are checked too.
 """
 
-from __future__ import annotations
-
 import ast
 import keyword
 import re

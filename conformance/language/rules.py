@@ -1,7 +1,5 @@
 """Reads `rules.yaml`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from conformance.language.errors import CaseFileError
@@ -14,7 +12,12 @@ RULES_FILE = "rules.yaml"
 
 def load_rules(path: Path, name: str) -> dict[str, Rule]:
     """Return the rules of the file at `path` by id; `name` is what error messages call it."""
-    root = read_document(read_text(path.read_bytes(), name), name)
+    return rules_in(path.read_bytes(), name)
+
+
+def rules_in(content: bytes, name: str) -> dict[str, Rule]:
+    """Return the rules in the content of a file by id."""
+    root = read_document(read_text(content, name), name)
     problems = problems_of(root, load_schema("rules.schema.json"), name)
     report = reporter(name, problems)
     rules: dict[str, Rule] = {}

@@ -4,8 +4,6 @@ An expression that only reads names, attributes and items gives the same value t
 since the reference is computed on float64 copies; nor need an attribute read twice be the same object.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from typing import Any

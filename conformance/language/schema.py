@@ -5,8 +5,6 @@ the keywords that these use are implemented; a test compares the verdicts with t
 `anyOf` is chosen by type and required keys, so that a mistake is reported against the branch that was meant.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -23,6 +21,7 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,),
     "number": (int, float), "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
+MAPPING = "a mapping with "  # how the titles of branches begin
 TYPE_NAMES = {
     "object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",
     "number": "a number", "boolean": "true or false", "null": "null",
@@ -117,6 +116,15 @@ def types_of(part: dict[str, Any]) -> list[str]:
     return [types] if isinstance(types, str) else types
 
 
+def alternatives(names: list[str]) -> str:
+    """Join what may stand in a place; of mappings that are known by one key, the keys alone are told apart."""
+    keys = sorted(name.removeprefix(MAPPING) for name in names if name.startswith(MAPPING) and " and " not in name)
+    others = [name for name in names if not name.startswith(MAPPING) or " and " in name]
+    if keys:
+        others.append(MAPPING + " or ".join(filter(None, [", ".join(keys[:-1]), keys[-1]])))
+    return ", or ".join(others) if len(keys) > 1 else " or ".join(others)
+
+
 def any_of(branches: list[tuple[dict[str, Any], Validator]]) -> Validator:
     """Choose the branch that a value was meant for: by type, then among mappings by required key."""
     mappings = [branch for branch, _ in branches if types_of(branch) == ["object"]]
@@ -125,7 +133,7 @@ def any_of(branches: list[tuple[dict[str, Any], Validator]]) -> Validator:
         if branch not in mappings:
             names += [branch["title"]] if "title" in branch else [TYPE_NAMES[name] for name in types_of(branch)]
     wider = [name for name in names if name and not any(name in other and name != other for other in names)]
-    wanted = " or ".join(dict.fromkeys(reversed(wider)))
+    wanted = alternatives(list(dict.fromkeys(reversed(wider))))
 
     choices = [
         (frozenset(cls for name in types_of(branch) for cls in TYPES[name]), branch.get("required", ()), inner)

@@ -3,8 +3,6 @@
 The cases that they expand to are checked too. Checking the originals first gives most mistakes a place of their own.
 """
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ This checks what the schema can't: names, rules, versions, and that the case can
 have been reported already and are skipped.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -198,12 +196,10 @@ class CaseReader:
             return ""
         return node.value
 
-    def check_alternatives(
-        self, place: Node, path: str, conditions: Sequence[str | None], step_torch: str | None
-    ) -> None:
-        if "" in (*conditions, self.torch, step_torch):
+    def check_alternatives(self, place: Node, path: str, conditions: Sequence[str | None], within: str | None) -> None:
+        if "" in (*conditions, self.torch, within):
             return
-        problem = versions.gaps_and_overlaps(conditions, joined(self.torch, step_torch))
+        problem = versions.gaps_and_overlaps(conditions, joined(self.torch, within))
         if problem:
             message = f"the alternatives are not exhaustive and disjoint: {problem}"
             self.report(place, path, message, "each torch needs exactly one")

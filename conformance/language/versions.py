@@ -4,11 +4,10 @@ A build's local part (`+cpu`, `+git1a2b3c`) is dropped. A development, alpha or 
 release that it leads to, unless the bound itself names such a build.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -26,10 +25,9 @@ EXPECTED = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
 @functools.cache
 def specifier_of(text: str) -> SpecifierSet:
     """Return the condition that `text` states; raise ValueError when it states none."""
-    try:
+    condition = SpecifierSet()
+    with suppress(InvalidSpecifier):
         condition = SpecifierSet(text)
-    except InvalidSpecifier:
-        raise ValueError(f"expected {EXPECTED}, got {text!r}") from None
     if not condition or any(part.operator not in OPERATORS or "*" in part.version for part in condition):
         raise ValueError(f"expected {EXPECTED}, got {text!r}")
     return condition

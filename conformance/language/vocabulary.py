@@ -5,8 +5,6 @@ each release added. A case that uses a name is *unsupported* on an older build; 
 error. The parent refuses other names at load, the worker provides no others: data only, on Python 3.8.
 """
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -22,7 +20,7 @@ def _since(lists: dict[str, list[str]]) -> dict[str, str]:
 
 NAMESPACES: dict[str, dict[str, str]] = {path: _since(lists) for path, lists in _LISTS["namespaces"].items()}
 ATTRIBUTES: dict[str, str] = {**_since(_LISTS["attributes"]), "_version": OLDEST, "_base": OLDEST}
-RELEASES: frozenset[str] = frozenset(
+RELEASES = frozenset(
     release for lists in (*_LISTS["namespaces"].values(), _LISTS["attributes"]) for release in lists
 )  # that added a name
 
@@ -34,19 +32,19 @@ ROOTS: dict[str, str] = {
 }  # fmt: skip
 
 # Namespaces that are modules of Python, not of torch.
-PYTHON_MODULES: frozenset[str] = frozenset("math copy gc weakref warnings functools types".split())
+PYTHON_MODULES = frozenset("math copy gc weakref warnings functools types".split())
 
 # Functions of torch that use the seeded generator, and those that make tensors on the target's device.
-RANDOM: frozenset[str] = frozenset("rand randn rand_like randn_like normal randint randint_like randperm".split())
-FACTORIES: frozenset[str] = frozenset(
+RANDOM = frozenset("rand randn rand_like randn_like normal randint randint_like randperm".split())
+FACTORIES = frozenset(
     """tensor as_tensor asarray ones zeros empty full arange range linspace logspace eye empty_strided empty_permuted
     scalar_tensor tril_indices triu_indices bartlett_window blackman_window hamming_window hann_window kaiser_window
     sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor
     from_numpy""".split()
 )
-FREQUENCIES: frozenset[str] = frozenset({"fftfreq", "rfftfreq"})  # factories in torch.fft
+FREQUENCIES = frozenset({"fftfreq", "rfftfreq"})  # factories in torch.fft
 # Classes of nn without parameters of their own to be moved to the target.
-CONTAINERS: frozenset[str] = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
+CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 
 # Names that a case can use without their namespace, which isn't torch.
 MEMBERS: dict[str, str] = {
@@ -55,22 +53,20 @@ MEMBERS: dict[str, str] = {
     "once_differentiable": "autograd.function", "gradcheck": "autograd", "gradgradcheck": "autograd",
 }  # fmt: skip
 
-PYTHON: frozenset[str] = frozenset(
+PYTHON = frozenset(
     """None True False abs all any bool callable complex dict divmod enumerate filter float frozenset hasattr hash id
     int isinstance issubclass iter len list map max min next object pow print range repr reversed round set slice
     sorted staticmethod classmethod property str sum super tuple type zip""".split()
 )
-EXCEPTIONS: frozenset[str] = frozenset(
+EXCEPTIONS = frozenset(
     """Exception ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError
     NotImplementedError OverflowError RecursionError RuntimeError StopIteration TypeError ValueError
     ZeroDivisionError GeneratorExit Warning DeprecationWarning FutureWarning RuntimeWarning UserWarning""".split()
 )
 # Exceptions of torch that a case can expect, beside Python's.
-TORCH_EXCEPTIONS: frozenset[str] = frozenset(
-    "CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split()
-)
+TORCH_EXCEPTIONS = frozenset("CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split())
 # The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler.
-SUITE: frozenset[str] = frozenset("log device dtype pickled in_thread in_threads compiled".split())
+SUITE = frozenset("log device dtype pickled in_thread in_threads compiled".split())
 
 NAMES: dict[str, str] = {
     **{name: since for name, since in NAMESPACES["torch"].items() if name not in ("e", "seed", "set_rng_state")},
@@ -79,13 +75,11 @@ NAMES: dict[str, str] = {
     **{name: NAMESPACES[path].get(name, "2.0") for name, path in ROOTS.items() if path == "func"},
     "compiled": "2.0",
 }
-RESERVED: frozenset[str] = frozenset("torch nn F optim autograd log tensor super".split())
+RESERVED = frozenset("torch nn F optim autograd log tensor super".split())
 BASES: frozenset[str] = EXCEPTIONS | frozenset(
     "object Module Sequential ModuleList ModuleDict Function InplaceFunction Tensor Parameter Optimizer".split()
 )
-DUNDERS: frozenset[str] = frozenset(
-    "__init__ __call__ __enter__ __exit__ __len__ __getitem__ __iter__ __torch_function__".split()
-)
+DUNDERS = frozenset("__init__ __call__ __enter__ __exit__ __len__ __getitem__ __iter__ __torch_function__".split())
 
 _ELSEWHERE = {
     "np": "numpy is not part of the language; nan, inf and math are", "numpy": "x.numpy() is; the module isn't",
@@ -103,9 +97,7 @@ def inner(namespace: str, name: str) -> str | None:
     return path if path in NAMESPACES and (namespace != "torch" or name in TORCH_NAMESPACES) else None
 
 
-TORCH_NAMESPACES: frozenset[str] = frozenset(
-    "nn optim autograd func linalg fft special sparse masked nested utils".split()
-)
+TORCH_NAMESPACES = frozenset("nn optim autograd func linalg fft special sparse masked nested utils".split())
 
 
 def since(name: str) -> str:

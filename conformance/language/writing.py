@@ -1,7 +1,5 @@
 """Writes an expanded case, which is in no file, as YAML, and gives its nodes their places in that text."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Builds of torch, and targets: the device and dtype with which a case runs."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Annotated

@@ -10,8 +10,6 @@ a part of `match` may be {"regex": pattern}; a value is JSON as it stands, {"exp
 {"torch": {condition: value, …}}.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Graphs: the tensors and nodes that one run of a case builds."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

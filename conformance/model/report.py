@@ -3,8 +3,6 @@
 `report.schema.json` is generated from these records; `results/store.py` reads and writes them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from conformance.model.build import OF_HOST, Build
 from conformance.model.case import Case
@@ -179,18 +178,12 @@ def without_machine(report: Report) -> Report:
     """Return a report without what depends on the machine: paths, arguments, processor, and stderr of workers."""
     header, build = report.header, report.build
     config = "".join(f"{line}\n" for line in build.config.splitlines() if not OF_HOST.match(line))
-    without_arguments = [msgspec.structs.replace(each.run, arguments=()) for each in report.runs]
-    header = msgspec.structs.replace(
-        header,
-        run=without_arguments[0],
-        partial_runs=tuple(
-            msgspec.structs.replace(each, run=run)
-            for each, run in zip(header.partial_runs, without_arguments[1:], strict=True)
-        ),
-        build=msgspec.structs.replace(build, config=config, path="", executable="", platform=""),
-    )
-    outcomes = tuple(msgspec.structs.replace(outcome, stderr="") for outcome in report.outcomes)
-    return msgspec.structs.replace(report, header=header, outcomes=outcomes)
+    header = replace(
+        header, run=replace(header.run, arguments=()),
+        partial_runs=tuple(replace(each, run=replace(each.run, arguments=())) for each in header.partial_runs),
+        build=replace(build, config=config, path="", executable="", platform=""),
+    )  # fmt: skip
+    return replace(report, header=header, outcomes=tuple(replace(outcome, stderr="") for outcome in report.outcomes))
 
 
 def now() -> str:

@@ -1,7 +1,5 @@
 """Rules: what autograd promises or is seen to do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

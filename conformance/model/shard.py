@@ -1,7 +1,5 @@
 """Shards: parts of the cases that are the same on every machine and release, so that their reports can be merged."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 A new status is a name in `Status` and a row in `TABLE`; README's copy of the table and the published schemas follow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

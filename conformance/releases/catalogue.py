@@ -1,7 +1,5 @@
 """The releases of torch in the matrix, from `releases.json`: the last patch release of each minor version."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

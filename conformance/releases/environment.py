@@ -1,7 +1,5 @@
 """Makes virtual environments with a release of torch and without this suite, with uv if it is installed, or pip."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

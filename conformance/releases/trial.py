@@ -1,6 +1,7 @@
-"""Runs one case on releases of torch, each in a virtual environment that is made for it."""
+"""Runs one case on releases of torch, each in a virtual environment made for it, and finds where it turns bad, or good.
 
-from __future__ import annotations
+A release that can't be installed, or on which the case can't be run, is skipped, and its neighbours are tried.
+"""
 
 import shutil
 import tempfile
@@ -8,22 +9,38 @@ import time
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Literal
 
+import msgspec
+
+from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.program import outcome_without_run, program_of
-from conformance.execution.worker_process import Refused
 from conformance.execution.workers import Workers
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.model.build import target_of
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.status import BROKEN
-from conformance.releases.bisect import Bisected, Verdict, bisect
 from conformance.releases.catalogue import Release, load_releases
 from conformance.releases.environment import NotInstalled, create
 from conformance.render.script.script import script_for
 from conformance.render.text import outcome_line
 
 CASE_SECONDS = 60.0
+
+Verdict = Literal["good", "bad", "skip"]
+
+
+class Bisected(msgspec.Struct, frozen=True, kw_only=True):
+    """The last release that is as the first one was, those after it that were skipped, and the first that differs."""
+
+    last: str
+    skipped: tuple[str, ...]
+    first: str
+
+
+class Unanswerable(Exception):
+    """One of the two ends is not as it was given, so there is no change to search for between them."""
 
 
 class UnknownCase(Exception):
@@ -77,7 +94,7 @@ class Trial:
 
     def run(self, python: Path) -> Outcome:
         """Return the outcome of the case with the torch of an interpreter; raise Refused if it has none."""
-        workers = Workers(str(python), (), (self.target.device,), CASE_SECONDS)
+        workers = Workers(Interpreter(str(python), devices=(self.target.device,)), CASE_SECONDS)
         try:
             build = workers.handshake()
             outcome = outcome_without_run(self.case, self.target, build)
@@ -103,3 +120,30 @@ def find_case(named: str) -> Case:
         meant = f"; did you mean {near[0]!r}?" if near else ""
         raise UnknownCase(f"there is no case {name!r} in {file or 'the suite'}{meant}")
     return found
+
+
+def bisect(releases: Sequence[str], expected: tuple[Verdict, Verdict], attempt: Callable[[str], Verdict]) -> Bisected:
+    """Return between which two of the ordered `releases` the verdict changes from the first expected to the second.
+
+    Each release is tried at most once. Raise Unanswerable where an end is not as expected.
+    """
+    for release, wanted in zip((releases[0], releases[-1]), expected, strict=True):
+        found = attempt(release)
+        if found != wanted:
+            observed = "can't be tested" if found == "skip" else f"is {found}"
+            raise Unanswerable(f"{release} {observed}, but was given as {wanted}")
+    before, after = 0, len(releases) - 1
+    skipped: set[int] = set()
+    while True:
+        untried = [index for index in range(before + 1, after) if index not in skipped]
+        if not untried:
+            between = tuple(releases[index] for index in range(before + 1, after))
+            return Bisected(last=releases[before], skipped=between, first=releases[after])
+        middle = min(untried, key=lambda index: abs(2 * index - before - after))
+        verdict = attempt(releases[middle])
+        if verdict == expected[0]:
+            before = middle
+        elif verdict == expected[1]:
+            after = middle
+        else:
+            skipped.add(middle)

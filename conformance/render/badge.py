@@ -1,7 +1,5 @@
 """The badge of a report, as JSON for an endpoint badge of shields.io: counts, never a percentage."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 
@@ -20,13 +18,9 @@ def badge_of(report: Report, label: str | None = None) -> dict[str, Any]:
     statuses: Counter[str] = sum(counts.values(), Counter())
     is_red = any(statuses[status] for status in RED)
     wanted = label if label is not None else f"autograd on torch {report.build.torch}"
-    return {
-        "schemaVersion": 1,
-        "label": line_of(wanted, LABEL),
-        "message": line_of(message_of(report, counts), MESSAGE),
-        "color": color_of(report, statuses),
-        "isError": is_red,
-    }
+    message = line_of(message_of(report, counts), MESSAGE)
+    color = color_of(report, statuses)
+    return {"schemaVersion": 1, "label": line_of(wanted, LABEL), "message": message, "color": color, "isError": is_red}
 
 
 def message_of(report: Report, counts: dict[str, Counter[str]]) -> str:

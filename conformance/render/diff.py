@@ -1,7 +1,5 @@
 """Formats the difference between two reports for a terminal and as Markdown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.model.report import Report
@@ -61,9 +59,7 @@ def difference_text(difference: Difference) -> str:
 
 def difference_markdown(difference: Difference) -> str:
     """Return the difference as Markdown, for a comment or the page of a CI job."""
-    groups = {
-        kind: [entry_of(difference, change) for change in changes] for kind, changes in difference.by_kind.items()
-    }
+    groups = {kind: [entry_of(difference, change) for change in own] for kind, own in difference.by_kind.items()}
     context = {
         "verdict": verdict(difference), "old": report_line(difference.old), "new": report_line(difference.new),
         "notes": notes_of(difference), "counts": difference.counts, "unchanged": difference.unchanged,

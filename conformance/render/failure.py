@@ -1,7 +1,5 @@
 """Formats a failing case for a terminal: its rules, its steps with the failing one marked, expected and observed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from conformance.model.build import Target
@@ -27,10 +25,7 @@ def failure_text(
     lines += ["", *(["written out:"] if case.written_out else []), *marked_steps(case, outcome.line), ""]
     if outcome.failures:
         table = [("", "expected", "observed")]
-        table += [
-            (f"{failure.path or 'step'}:{failure.line}", failure.expected, failure.observed)
-            for failure in outcome.failures
-        ]
+        table += [(f"{each.path or 'step'}:{each.line}", each.expected, each.observed) for each in outcome.failures]
         lines += aligned(table)
     for line, name in outcome.traceback[1:]:
         lines.append(f"  called from {'line ' if case.written_out else case.file + ':'}{line}, {name}")
@@ -63,10 +58,7 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Return rows in columns, or where they are too wide for that, with one value below the other."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     if sum(widths) <= 110:
-        return [
-            "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
+        return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     lines = []
     for row in rows[1:]:
         lines += [f"  {row[0]}", *(f"    {name}: {cell}" for name, cell in zip(rows[0][1:], row[1:], strict=True))]

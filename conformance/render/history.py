@@ -4,8 +4,6 @@ For each release that a condition of a case, or a name that it needs, refers to,
 is compared with what it expects on the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +12,7 @@ from typing import Any
 from conformance.execution.program import choose, chosen
 from conformance.language import versions, vocabulary
 from conformance.model.case import Case
+from conformance.model.report import conditions_in
 from conformance.render.markdown import render
 from conformance.render.text import LONG, shortened
 from conformance.render.visible import line_of
@@ -61,19 +60,8 @@ def behaviour_changes_in(case: Case) -> Iterator[BehaviourChange]:
 
 def conditions_of(case: Case) -> list[str]:
     """Return every condition on torch in a case, and one for each name that it needs."""
-    found = [case.torch] if case.torch else []
-    waiting: list[Any] = list(case.steps)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            torch = value.get("torch")
-            found += [torch] if isinstance(torch, str) else list(torch or ())
-            found += [f">={vocabulary.since(name)}" for name in value.get("needs", ())]
-            waiting += [inner for key, inner in value.items() if key != "needs"]
-            waiting += torch.values() if isinstance(torch, dict) else ()
-        elif isinstance(value, list):
-            waiting += value
-    return found
+    needed = [f">={vocabulary.since(name)}" for step in case.steps for name in step.get("needs", ())]
+    return [*([case.torch] if case.torch else []), *conditions_in(case.steps), *needed]
 
 
 def expected_differences(case: Case, older: str, newer: str) -> Iterator[tuple[int, str, str, str]]:

@@ -4,8 +4,6 @@ In a code span GitHub finds no markup, link, mention or reference to an issue. T
 one, for text of the suite itself.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping

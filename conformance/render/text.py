@@ -3,10 +3,10 @@
 The lines are not escaped: the caller escapes them for the place where they are written.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from conformance.model.build import Build
 from conformance.model.outcome import Outcome
@@ -39,14 +39,13 @@ def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> s
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """Return the first failure, or the reason why a case was not run; long values are cut."""
-    known = f"{shortened(outcome.issue.reason)} " if outcome.issue is not None else ""
-    if not outcome.failures:
-        return f"{known}{shortened(outcome.reason, LONG)}".rstrip()
-    first = outcome.failures[0]
-    more = f" (and {len(outcome.failures) - 1} more)" if len(outcome.failures) > 1 else ""
-    path = f"{shortened(first.path)}: " if first.path else ""
-    return f"{known}{path}expected {shortened(first.expected)}, observed {shortened(first.observed)}{more}"
+    """Return the summary of an outcome, in which long values are cut."""
+    issue = outcome.issue and replace(outcome.issue, reason=shortened(outcome.issue.reason))
+    failures = [
+        replace(each, path=shortened(each.path), expected=shortened(each.expected), observed=shortened(each.observed))
+        for each in outcome.failures
+    ]
+    return replace(outcome, reason=shortened(outcome.reason, LONG), failures=tuple(failures), issue=issue).summary
 
 
 def phrase(names: Sequence[str], word: str = "and") -> str:

@@ -4,8 +4,6 @@ Reports come from strangers, and such characters can overwrite a terminal's line
 displayed, or make it impossible to encode.
 """
 
-from __future__ import annotations
-
 import re
 
 # Controls; direction marks, embeddings, overrides and isolates; line separators; zero-width characters (but the joiners

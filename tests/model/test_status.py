@@ -60,12 +60,6 @@ def test_the_page_knows_statuses_from_the_table_alone() -> None:
     assert [status for status in STATUSES if re.search(rf"""["'`.]{status}["'`]""", scripts)] == ["pass"]  # of a step
 
 
-def test_readme_has_the_table() -> None:
-    rows = [f"| {status} | {row.sign} | {row.explanation} | {row.pytest} |" for status, row in TABLE.items()]
-    table = "\n".join(["| status | sign | means | pytest says |", "|---|---|---|---|", *rows])
-    assert table in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
 def test_statuses_are_grouped_in_the_table_alone() -> None:
     """The worker has no table: it answers with what happened to a case."""
     package = ROOT / "conformance"

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from conformance.cli import main as cli
 from conformance.releases import trial
-from conformance.releases.bisect import Bisected, Unanswerable, Verdict, bisect
 from conformance.releases.catalogue import Release
 from conformance.releases.environment import NotInstalled
+from conformance.releases.trial import Bisected, Unanswerable, Verdict, bisect
 
 CASE = """\
 topic: T

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from loops import each
 from running import FIRST, RULES, case_of
+from shipped import all_cases
 
-from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.model.case import Case
 from conformance.render.history import BehaviourChange, behaviour_changes_of, history_markdown, history_text
@@ -129,7 +129,7 @@ def test_the_record_says_where_it_stands() -> None:
 def test_the_shipped_cases_tell_of_known_behaviour_changes() -> None:
     found = [
         (change.release, change.place, change.before, change.after)
-        for change in behaviour_changes_of(load_cases(case_files([shipped_cases()])))
+        for change in behaviour_changes_of(all_cases())
         if change.case.id == "detached-alias-zeroed-after-sigmoid"
     ]
     assert found == [

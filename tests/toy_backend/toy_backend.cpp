@@ -5,7 +5,8 @@
 // arguments to the CPU and the results back. Autograd is PyTorch's; nothing here knows of it.
 //
 // Two shortcomings are on purpose: the operators in MISSING have no kernel, nor has any sparse one; and with
-// TOY_FAULT=1 in the environment the derivative of sigmoid() is wrong.
+// TOY_FAULT=1 in the environment the derivative of sigmoid() is wrong. TOY_DELAY=1000 makes it a slow device: each
+// operator and each copy, from or to the host too, takes 1000 microseconds longer.
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Tensor.h>
@@ -36,11 +37,13 @@
 #include <torch/library.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <tuple>
 
 namespace {
@@ -120,6 +123,19 @@ const bool hooked = (at::RegisterPrivateUse1HooksInterface(new Hooks), true);
 
 // --------------------------------------------------------------------------------------------------------- kernels
 
+// Takes the time of an operator; those that it is made of take none.
+struct Operation {
+  Operation() {
+    static const char* delay = std::getenv("TOY_DELAY");
+    if (depth++ == 0 && delay != nullptr) {
+      std::this_thread::sleep_for(std::chrono::microseconds(std::atoi(delay)));
+    }
+  }
+  ~Operation() { --depth; }
+  static thread_local int depth;
+};
+thread_local int Operation::depth = 0;
+
 using Dtype = optional<c10::ScalarType>;
 using Layout = optional<c10::Layout>;
 using Place = optional<c10::Device>;
@@ -159,6 +175,7 @@ Tensor on_host(const Tensor& tensor) {
 }
 
 Tensor& copy_(Tensor& self, const Tensor& from, bool) {
+  const Operation operation;
   if (from._is_zerotensor()) {
     return self.zero_();
   }
@@ -172,6 +189,7 @@ Tensor copy_from(const Tensor& from, const Tensor& to, bool) {
 }
 
 Tensor copy_from_and_resize(const Tensor& from, const Tensor& to) {
+  const Operation operation;
   to.resize_(from.sizes());
   return copy_from(from, to, false);
 }
@@ -183,6 +201,7 @@ Tensor& set_to_nothing(Tensor& self) {
 
 // The derivative of s = sigmoid(x) is s (1 - s); the fault leaves the second factor out.
 Tensor sigmoid_backward(const Tensor& grad, const Tensor& output) {
+  const Operation operation;
   static const char* fault = std::getenv("TOY_FAULT");
   const bool wrong = fault != nullptr && std::string(fault) == "1";
   const Tensor slope = wrong ? output : at::mul(output, at::rsub(output, 1));
@@ -193,6 +212,7 @@ Tensor sigmoid_backward(const Tensor& grad, const Tensor& output) {
 Tensor convolution(const Tensor& input, const Tensor& weight, const optional<Tensor>& bias, IntArrayRef stride,
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                    int64_t groups) {
+  const Operation operation;
   optional<Tensor> host_bias;
   if (bias.has_value() && bias->defined()) {
     host_bias = on_host(*bias);
@@ -206,6 +226,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, cons
                                                         IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                                                         bool transposed, IntArrayRef output_padding, int64_t groups,
                                                         std::array<bool, 3> wanted) {
+  const Operation operation;
   const int64_t bias_size = transposed ? weight.size(1) * groups : weight.size(0);
   auto found = at::convolution_backward(on_host(grad), on_host(input), on_host(weight), IntArrayRef(bias_size), stride,
                                         padding, dilation, transposed, output_padding, groups, wanted);
@@ -218,6 +239,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const optiona
                                               const optional<Tensor>& bias, const optional<Tensor>& mean,
                                               const optional<Tensor>& variance, bool training, double momentum,
                                               double epsilon) {
+  const Operation operation;
   if (!mean.has_value() || !mean->defined()) {
     return at::_native_batch_norm_legit(input, weight, bias, training, momentum, epsilon);
   }
@@ -241,6 +263,7 @@ c10::IValue to_device(const c10::IValue& value) {
 
 // Runs an operator on the CPU. PyTorch's fallback leaves results there when the first operand is, such as a number.
 void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const Operation operation;
   at::native::cpu_fallback(op, stack);
   const auto& returned = op.schema().returns();
   for (size_t i = 0; i < returned.size(); ++i) {

@@ -1,7 +1,5 @@
 """The builds of the page as plain data: a name, a label that distinguishes it, and its facts."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
@@ -36,28 +34,17 @@ def builds_of(
     for report, found in zip(reports, outcomes, strict=True):
         name = free_name(report.build.slug, taken)
         taken.add(name)
-        why: Counter[tuple[str, str, str]] = Counter(
-            (outcome.target, outcome.status, outcome.reason)
-            for outcome in found.values()
-            if not TABLE[outcome.status].is_run
-        )
-        builds.append(
-            {
-                "id": name,
-                "torch": report.build.torch,
-                "name": f"torch {report.build.torch}, Python {report.build.python}, {report.build.system}",
-                "release": release_of(report.build),
-                "label": [],
-                "facts": facts_of(report),
-                "devices": [DEVICE_FACTS, *map(device_row, report.build.devices)],
-                "config": report.build.config,
-                "runs": run_lines(report),
-                "is_finished": report.footer is not None,
-                "is_own": report is own,
-                "counts": {target: dict(counts) for target, counts in report.counts().items()},
-                "why": [[*key, count] for key, count in why.most_common()],
-            }
-        )
+        idle = [outcome for outcome in found.values() if not TABLE[outcome.status].is_run]
+        why = Counter((outcome.target, outcome.status, outcome.reason) for outcome in idle)
+        build = report.build
+        builds.append({
+            "id": name, "torch": build.torch, "name": f"torch {build.torch}, Python {build.python}, {build.system}",
+            "release": release_of(build), "label": [], "facts": facts_of(report), "config": build.config,
+            "devices": [DEVICE_FACTS, *map(device_row, build.devices)],
+            "runs": run_lines(report), "is_finished": report.footer is not None, "is_own": report is own,
+            "counts": {target: dict(counts) for target, counts in report.counts().items()},
+            "why": [[*key, count] for key, count in why.most_common()],
+        })  # fmt: skip
     label(builds, reports)
     return builds
 
@@ -65,15 +52,11 @@ def builds_of(
 def facts_of(report: Report) -> list[tuple[str, str]]:
     """Return the facts of a build by name; all of them are displayed on the page of the build."""
     build, run, suite = report.build, report.header.run, report.header.suite
-    compiled = [
-        "debug" if build.debug else "release",
-        build.cuda and f"CUDA {build.cuda}",
-        build.hip and f"HIP {build.hip}",
-    ]
+    toolkits = [f"{name} {version}" for name, version in (("CUDA", build.cuda), ("HIP", build.hip)) if version]
     return [
         ("torch", build.torch),
         ("commit", build.git),
-        ("compiled", ", ".join(filter(None, compiled))),
+        ("compiled", ", ".join(["debug" if build.debug else "release", *toolkits])),
         ("Python", f"{build.implementation} {build.python}"),
         ("system", f"{build.system} ({build.platform})"),
         ("installed in", build.path),

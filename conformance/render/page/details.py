@@ -1,35 +1,55 @@
 """The details of one case as plain data: its text, its steps, its graph and its outcomes on each build."""
 
-from __future__ import annotations
-
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 from conformance.model.graph import Graph
-from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord
 from conformance.render.page.layout import drawing_of
 from conformance.render.page.matrix import Matrix, is_fulfilled
 from conformance.render.script.script import Script
+from conformance.results.diff import outcome_record
+from conformance.results.store import encoded
+
+Part = TypeVar("Part")
+Keeper = Callable[[str, Callable[[], Part]], Part]
 
 
-def details_of(matrix: Matrix, record: CaseRecord, script: Script | None) -> dict[str, Any]:
+def made_anew(_: str, make: Callable[[], Part]) -> Part:
+    return make()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keepers:
+    """What returns a drawing or a part of the page for all that it is made of, by making it or from an earlier page."""
+
+    drawing: Keeper[Any] = made_anew
+    part: Keeper[str] = made_anew
+
+
+NOTHING_KEPT = Keepers()
+
+
+def details_of(
+    matrix: Matrix, record: CaseRecord, script: Script | None, kept: Keepers = NOTHING_KEPT
+) -> dict[str, Any]:
     """Return the details of a case; `script` is None where the suite has no such case or another revision."""
     graph, origin = graph_of(matrix, record)
-    drawing = drawing_of(graph) if graph is not None else None
+    drawing = kept.drawing(encoded(graph), partial(drawing_of, graph)) if graph is not None else None
     outcomes, places = distinct_outcomes(matrix, record)
     return {
-        "why": record.why,
-        "source": record.source,
-        "yaml": record.yaml,
-        "steps": step_lines(record),
-        "left_out": left_out(matrix, record),
-        "script": None if script is None else [script.parts, script.body],
-        "graph": None
-        if drawing is None
-        else {**drawing, "build": origin, "target": graph.target if graph is not None else ""},
-        "outcomes": outcomes,
-        "places": places,
-    }
+        "why": record.why, "source": record.source, "yaml": record.yaml, "steps": step_lines(record),
+        "left_out": left_out(matrix, record), "script": None if script is None else [script.parts, script.body],
+        "graph": drawing and {**drawing, "build": origin, "target": graph.target if graph is not None else ""},
+        "outcomes": outcomes, "places": places,
+    }  # fmt: skip
+
+
+def inputs_of(matrix: Matrix, record: CaseRecord, script: Script | None) -> list[Any]:
+    """Return all that the details of a case depend on, but for the builds' versions of torch."""
+    return [record, script, graph_of(matrix, record), distinct_outcomes(matrix, record)]
 
 
 def step_lines(record: CaseRecord) -> list[int]:
@@ -66,20 +86,12 @@ def distinct_outcomes(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str
     numbers: dict[str, int] = {}
     distinct: list[dict[str, Any]] = []
     places: list[list[Any]] = []
-    for number, column in enumerate(matrix.columns):
-        for dtype, target in column.targets.items():
-            outcome = matrix.outcomes[column.report].get((record.id, target))
-            if outcome is None or outcome.status == "pass":
-                continue
-            found = outcome_record(outcome, record.line - matrix.records[column.report][record.id].line)
-            place = numbers.setdefault(repr(found), len(distinct))
-            if place == len(distinct):
-                distinct.append(found)
-            places.append([number, dtype, place])
+    for number, dtype, outcome in matrix.not_passed.get(record.id, ()):
+        own = matrix.records[matrix.columns[number].report][record.id]
+        lines = record.line - own.line  # it may stand elsewhere in the file
+        found = outcome_record(outcome.moved(lines) if lines else outcome)
+        place = numbers.setdefault(repr(found), len(distinct))
+        if place == len(distinct):
+            distinct.append(found)
+        places.append([number, dtype, place])
     return distinct, places
-
-
-def outcome_record(outcome: Outcome, lines: int) -> dict[str, Any]:
-    """Return an outcome with its lines moved by `lines`, since they differ between suites."""
-    record = (outcome.moved(lines) if lines else outcome).record()
-    return {name: value for name, value in record.items() if name not in ("case", "target", "seconds", "run")}

@@ -6,8 +6,6 @@ cross; then places are moved towards their neighbours, as far as that order allo
 between layers, so that none runs through a box.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort
 from collections.abc import Collection, Sequence
 from itertools import accumulate, pairwise

@@ -4,8 +4,6 @@ Tensors and nodes are drawn in the direction in which values flow: a leaf stands
 result below the one that made it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -73,10 +71,9 @@ def tensor_box(tensor: GraphTensor) -> tuple[str, list[str], Size]:
 def node_box(graph: Graph, node: GraphNode) -> tuple[str, list[str], Size]:
     """Return the kind, text and size of a node's box: its name, then what it has saved, and which tensor that is."""
     named = []
+    names = {number: tensor.name for number, tensor in enumerate(graph.tensors)}
     for saved in node.saved[:SAVED_SHOWN]:
-        name = (
-            graph.tensors[saved.tensor].name if saved.tensor is not None and saved.tensor < len(graph.tensors) else ""
-        )
+        name = names.get(saved.tensor, "") if saved.tensor is not None else ""
         named.append(shortened(f"{saved.name} = {name}" if name and name != saved.name else saved.name, LONGEST_NAME))
     lines = [shortened(node.name, LONGEST_NAME), *(["saved " + ", ".join(named)] if named else [])]
     return "node", lines, size_of(lines)

@@ -3,8 +3,6 @@
 The page gets it as plain data, ready for JSON; messages that stand in many cells are kept once, in a list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,6 +41,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     rules: dict[str, Rule]
     outcomes: tuple[dict[Pair, Outcome], ...]  # by report
     records: tuple[dict[str, CaseRecord], ...]  # by report and case
+    not_passed: dict[str, list[tuple[int, str, Outcome]]]  # by case: outcomes with their column and dtype
 
 
 def matrix_of(reports: Sequence[Report]) -> Matrix:
@@ -54,9 +53,16 @@ def matrix_of(reports: Sequence[Report]) -> Matrix:
         cases.update((case.id, case) for case in report.cases if case.id not in cases or is_bare(cases[case.id]))
         rules.update((name, rule) for name, rule in report.rules.items() if name not in rules)
     columns = tuple(column for index, report in enumerate(ordered) for column in columns_of(index, report))
+    outcomes = tuple(report.by_pair() for report in ordered)
+    not_passed: dict[str, list[tuple[int, str, Outcome]]] = {}
+    for number, column in enumerate(columns):
+        dtypes = {target: dtype for dtype, target in column.targets.items()}
+        for (case, target), outcome in outcomes[column.report].items():
+            if outcome.status != "pass" and target in dtypes:
+                not_passed.setdefault(case, []).append((number, dtypes[target], outcome))
     return Matrix(
         reports=ordered, columns=columns, cases=tuple(sorted(cases.values(), key=lambda case: (case.file, case.line))),
-        rules=rules, outcomes=tuple(report.by_pair() for report in ordered),
+        rules=rules, outcomes=outcomes, not_passed=not_passed,
         records=tuple({case.id: case for case in report.cases} for report in ordered),
     )  # fmt: skip
 
@@ -85,38 +91,23 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
     return {
         "builds": builds_of(matrix.reports, matrix.outcomes, own),
         "columns": [
-            {
-                "build": column.report,
-                "device": column.device,
-                "cells": {
-                    str(dtypes.index(dtype)): cells(matrix, column, target, notes)
-                    for dtype, target in column.targets.items()
-                },
-            }
+            {"build": column.report, "device": column.device, "cells": {
+                str(dtypes.index(dtype)): cells(matrix, column, target, notes)
+                for dtype, target in column.targets.items()
+            }}
             for column in matrix.columns
         ],
-        "dtypes": dtypes,
-        "messages": list(notes.messages),
-        "topics": list(topics),
-        "files": list(files),
+        "dtypes": dtypes, "messages": list(notes.messages), "topics": list(topics), "files": list(files),
         "rules": [
             [name, rule.text, rule.level, rule.link, rule.topic, rule.since] for name, rule in matrix.rules.items()
         ],
         "cases": [
-            [
-                case.id,
-                case.title,
-                topics[case.topic],
-                int(case.level == "observed"),
-                [rules[rule] for rule in case.rules],
-                files[case.file],
-                case.line,
-            ]
+            [case.id, case.title, topics[case.topic], int(case.level == "observed"),
+             [rules[rule] for rule in case.rules], files[case.file], case.line]
             for case in matrix.cases
         ],
-        "revisions": revisions_of(matrix),
-        "variants": variants_of(matrix),
-    }
+        "revisions": revisions_of(matrix), "variants": variants_of(matrix),
+    }  # fmt: skip
 
 
 class Notes:

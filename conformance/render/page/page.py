@@ -4,13 +4,11 @@ The page holds an index, which it unpacks when it is opened, and the details of 
 when one of their cases is opened. Each is deflated JSON in base64, which is small and can't contain markup.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import zlib
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,10 @@ from markupsafe import Markup
 
 from conformance import __version__
 from conformance.model.case import Case
-from conformance.model.report import Report, now
+from conformance.model.report import CaseRecord, Report, now
 from conformance.model.status import STATUSES
-from conformance.render.page.details import details_of
-from conformance.render.page.matrix import index_of, matrix_of
+from conformance.render.page.details import NOTHING_KEPT, Keepers, details_of, inputs_of
+from conformance.render.page.matrix import Matrix, index_of, matrix_of
 from conformance.render.page.tables import tables
 from conformance.render.script.script import SNIPPETS, Script
 from conformance.render.visible import visible
@@ -38,12 +36,15 @@ def page_of(
     reports: Sequence[Report],
     skipped: Sequence[str] = (),
     read: Iterable[tuple[Case, Script | None]] = (),
+    *,
     own: Report | None = None,
+    kept: Keepers = NOTHING_KEPT,
 ) -> str:
     """Return the page of `reports`.
 
     `skipped` holds the reasons why other reports were left out; `read` holds the cases of the suite with their scripts,
-    which are used for cases of reports with the same digest; `own` is the report of the run that has just ended.
+    which are used for cases of reports with the same digest; `own` is the report of the run that has just ended; `kept`
+    returns what may be known from an earlier page.
     """
     matrix = matrix_of(reports)
     scripts = {(case.id, case.digest): script for case, script in read}
@@ -53,15 +54,21 @@ def page_of(
     shared = {**tables(), "chunk": CHUNK, "snippets": SNIPPETS}
     index = {**index_of(matrix, own), **shared, "places": [places[record.id] for record in matrix.cases]}
     parts = [packed(index)]
+    releases = [report.build.torch for report in matrix.reports]
     for at in range(0, len(alike), CHUNK):
-        chunk = alike[at : at + CHUNK]
-        parts.append(packed([details_of(matrix, each, scripts.get((each.id, each.digest))) for each in chunk]))
+        chunk = [(matrix, each, scripts.get((each.id, each.digest))) for each in alike[at : at + CHUNK]]
+        inputs = encoded([releases, *(inputs_of(*each) for each in chunk)])
+        parts.append(kept.part(inputs, partial(part_of, chunk, kept)))
     style, script = assets()
     return template().render(
         version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,
         skipped=skipped, parts=parts,
         style=style, script=script, style_digest=csp_digest(style), script_digest=csp_digest(script),
     )  # fmt: skip
+
+
+def part_of(chunk: Sequence[tuple[Matrix, CaseRecord, Script | None]], kept: Keepers) -> str:
+    return packed([details_of(*each, kept) for each in chunk])
 
 
 def packed(value: Any) -> str:

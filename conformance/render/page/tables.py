@@ -1,7 +1,5 @@
 """The tables of statuses and of kinds of change in the form that the page uses, ready for JSON."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from conformance.model.status import STATUSES, TABLE
@@ -11,18 +9,15 @@ from conformance.results.diff import DECISIONS, DEGREES, MEANINGS, Decision
 # A kind that only the page has: `diff` compares outcomes alone, the page also what is expected on each release.
 EXPECTATION = "expectation-changed"
 EXPECTATION_MEANING = "holds in both, but different things are expected on the two releases"
+FACTS = "sign role severity explanation verdict is_red is_wrong is_run tells_of_torch".split()  # of a status
 
 
 def tables() -> dict[str, Any]:
     """Return the tables; a decision depends on both verdicts and on the degree in which the outcomes differ."""
     return {
         "statuses": [
-            {
-                "name": status, "mark": MARKS[status], "sign": row.sign, "role": row.role, "severity": row.severity,
-                "explanation": row.explanation, "verdict": row.verdict, "is_red": row.is_red,
-                "is_wrong": row.is_wrong, "is_run": row.is_run, "tells_of_torch": row.tells_of_torch,
-            }
-            for status, row in ((status, TABLE[status]) for status in STATUSES)
+            {"name": status, "mark": MARKS[status], **{fact: getattr(TABLE[status], fact) for fact in FACTS}}
+            for status in STATUSES
         ],
         "kinds": [*MEANINGS.items(), (EXPECTATION, EXPECTATION_MEANING)],
         "degrees": [*DEGREES[:-1], "expectation", DEGREES[-1]],

@@ -4,8 +4,6 @@ The modules are read as text, because importing them would import torch. Each na
 statement that defines no name is included with all the names that it uses. Type annotations are left out.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

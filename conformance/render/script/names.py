@@ -5,8 +5,6 @@ that the suite replaces: `("made", "torch", "ones")` for `torch.ones`, `("made",
 or `("suite", name)`, or `("namespace", path)` for a namespace that stands alone.
 """
 
-from __future__ import annotations
-
 import dis
 import re
 import types

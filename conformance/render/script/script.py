@@ -4,8 +4,6 @@ A script consists of the worker's definitions that it needs and the unchanged st
 `check` for each line of its expectations. Alternatives are chosen when it runs, so that it is the same for every torch.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

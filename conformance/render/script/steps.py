@@ -1,7 +1,5 @@
 """Writes the steps of a case as lines of a script: its statements, and calls that check its expectations."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re
@@ -67,9 +65,8 @@ class ScriptWriter:
         return f"{self.name('torch_is')}({bounds(condition)})"
 
     def by_torch(self, alternatives: Iterable[tuple[str, str]]) -> str:
-        return spread(
-            f"{self.name('by_torch')}({{", [f"{bounds(condition)}: {value}" for condition, value in alternatives], "})"
-        )
+        items = [f"{bounds(condition)}: {value}" for condition, value in alternatives]
+        return spread(f"{self.name('by_torch')}({{", items, "})")
 
     def offered(self, name: str) -> Iterator[str]:
         """Yield the lines that define a name of the suite itself, such as `device`."""

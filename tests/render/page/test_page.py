@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import zlib
+from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 
@@ -32,7 +33,7 @@ from samples import (
 
 from conformance.model.report import Report
 from conformance.model.status import STATUSES
-from conformance.render.page.details import details_of
+from conformance.render.page.details import Keepers, details_of
 from conformance.render.page.matrix import index_of, matrix_of
 from conformance.render.page.page import CHUNK, made_visible, page_of
 from conformance.results.update import updated
@@ -165,6 +166,44 @@ def test_what_is_packed_is_the_matrix_and_the_details() -> None:
     assert details == as_json([details_of(matrix, record, scripts[record.id]) for record in matrix.cases])
     assert details[1]["graph"]["boxes"]
     assert details[0]["script"]
+
+
+def test_a_part_that_is_kept_is_the_one_that_would_be_made() -> None:
+    cases = [valid_case("a"), valid_case("b", line=21)]
+    first = report({PAIR: broken(), ("b", CUDA): outcome("not-run", reason="no cuda")}, cases=cases)
+    other = report({PAIR: GOOD, ("b", CPU): GOOD}, cases=cases, torch="2.0.0")
+    drawn = msgspec.structs.replace(other, graphs={"b": GRAPH})
+    turned = msgspec.structs.replace(GRAPH, nodes=GRAPH.nodes[:1])
+    conditional = tuple(msgspec.structs.replace(step, torch=">=2.1") for step in cases[0].steps)
+    pages: dict[str, tuple[list[Report], Any]] = {
+        "first": ([first, drawn], suite_of(first)),
+        "again": ([first, drawn], suite_of(first)),
+        "another graph": ([first, msgspec.structs.replace(drawn, graphs={"b": turned})], suite_of(first)),
+        "no graph": ([first, other], suite_of(first)),
+        "no scripts": ([first, drawn], ()),
+        "another order": ([msgspec.structs.replace(first, header=drawn.header), drawn], suite_of(first)),
+        "another outcome": ([report({PAIR: GOOD, ("b", CUDA): GOOD}, cases=cases), drawn], suite_of(first)),
+        "another place": ([report({PAIR: broken()}, cases=[valid_case("a", line=9)]), drawn], ()),
+        "another text": ([report({PAIR: GOOD}, cases=[valid_case("a", why="because")])], ()),
+        "a condition": ([report({PAIR: GOOD}, cases=[msgspec.structs.replace(cases[0], steps=conditional)])], ()),
+        "another release": (
+            [report({PAIR: GOOD}, cases=[msgspec.structs.replace(cases[0], steps=conditional)], torch="2.0.1")], (),
+        ),
+    }  # fmt: skip
+    known: dict[str, Any] = {}
+    made: list[str] = []
+
+    def kept(made_of: str, make: Callable[[], Any]) -> Any:
+        if made_of not in known:
+            known[made_of] = make()
+            made.append(name)
+        return known[made_of]
+
+    for name, (reports, read) in pages.items():
+        assert parts(page_of(reports, read=read, kept=Keepers(drawing=kept, part=kept))) == parts(
+            page_of(reports, read=read)
+        ), name
+    assert set(made) == pages.keys() - {"again"}
 
 
 def test_details_lie_in_parts_of_a_few_cases() -> None:

@@ -18,10 +18,7 @@ function buildSheet(view, build) {
   ];
 }
 
-/**
- * @param {View} view
- * @param {Build} build
- */
+/** @param {View} view @param {Build} build */
 function countTable(view, build) {
   const used = model.index.statuses.map((status) => status.name).filter((status) => Object.values(build.counts).some((counts) => counts[status]));
   const rows = Object.entries(build.counts).map(([target, counts]) => {

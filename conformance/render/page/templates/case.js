@@ -29,10 +29,7 @@ function caseSheet(view, item, details) {
   ];
 }
 
-/**
- * @param {View} view
- * @param {Case} item
- */
+/** @param {View} view @param {Case} item */
 function rulesOf(view, item) {
   const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
     const [id, text, level, link, , since] = model.index.rules[rule];
@@ -105,11 +102,7 @@ function rangesOf(item) {
   return lines;
 }
 
-/**
- * @param {View} view
- * @param {Case} item
- * @param {Details} details
- */
+/** @param {View} view @param {Case} item @param {Details} details */
 function outcomeTable(view, item, details) {
   const places = new Map(details.places.map(([column, dtype, place]) => [`${column}/${dtype}`, place]));
   const rows = model.columns.flatMap((column) => model.index.dtypes.flatMap((dtype, number) => {
@@ -138,11 +131,7 @@ function namesOf(group, groups) {
   return group.dtypes.size === dtypes.size ? names : `${names}, ${[...group.dtypes].join(" and ")}`;
 }
 
-/**
- * @param {Case} item
- * @param {Group} group
- * @param {Group[]} groups
- */
+/** @param {Case} item @param {Group} group @param {Group[]} groups */
 function failureOf(item, group, groups) {
   const outcome = /** @type {Outcome} */ (group.outcome);
   const failures = outcome.failures || [];
@@ -156,10 +145,7 @@ function failureOf(item, group, groups) {
     Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The end of the worker's output"), h("pre", { tabindex: "0" }, outcome.stderr)));
 }
 
-/**
- * Return the known issues that outcomes match, each once.
- * @param {Group[]} groups
- */
+/** Return the known issues that outcomes match, each once. @param {Group[]} groups */
 function knownIssues(groups) {
   /** @type {Map<string, HTMLElement>} */
   const entries = new Map();
@@ -202,11 +188,7 @@ function stepTable(item, details, groups) {
   return scrollingTable("Steps", ["Line", "Step", ...ran.map((group) => namesOf(group, groups))], [...rows, moreOf(starts, "tr")], "steps");
 }
 
-/**
- * @param {Group} group
- * @param {number} failedAt
- * @param {number} number
- */
+/** @param {Group} group @param {number} failedAt @param {number} number */
 function stepCell(group, failedAt, number) {
   if (failedAt < 0) return h("td", { class: "skipped" }, `unknown: ${group.status}`);
   if (number > failedAt) return h("td", { class: "skipped" }, "not reached");
@@ -216,10 +198,7 @@ function stepCell(group, failedAt, number) {
   return h("td", { class: "diverged" }, sign(group.status), ` ${group.status} here`, h("ul", {}, ...failures), group.outcome?.reason || "");
 }
 
-/**
- * Return lines of YAML without the indentation that they share.
- * @param {string[]} lines
- */
+/** Return lines of YAML without the indentation that they share. @param {string[]} lines */
 function dedented(lines) {
   const depth = lines.filter((line) => line.trim()).reduce((least, line) => Math.min(least, line.length - line.trimStart().length), Infinity);
   return lines.map((line) => line.slice(depth)).join("\n").trimEnd();
@@ -237,10 +216,7 @@ function graphSection(details) {
   ];
 }
 
-/**
- * @param {Case} item
- * @param {Details} details
- */
+/** @param {Case} item @param {Details} details */
 function runSection(item, details) {
   const isPlanned = (/** @type {Track | null} */ track) => (track?.marks[item.number] || " ") !== " ";
   const column = model.columns.find((other) => other.tracks.some(isPlanned));
@@ -256,10 +232,7 @@ function runSection(item, details) {
     h("pre", { class: "code script", tabindex: "0" }, body), copyButton("the script", functions + body)];
 }
 
-/**
- * Return text quoted for a shell.
- * @param {string} text
- */
+/** Return text quoted for a shell. @param {string} text */
 function shellQuoted(text) {
   return `'${visible(text).replaceAll("'", "'\\''")}'`;
 }

@@ -47,10 +47,7 @@ function kindOf(from, to, dtype, item) {
   return model.index.decisions[was.standing][now.standing][degree];
 }
 
-/**
- * Return the page of what changed between two columns.
- * @param {View} view
- */
+/** Return the page of what changed between two columns. @param {View} view */
 function changesSheet(view) {
   const from = model.columns.find((column) => column.id === view.from);
   const to = model.columns.find((column) => column.id === view.to);
@@ -68,12 +65,7 @@ function changesSheet(view) {
   ];
 }
 
-/**
- * @param {View} view
- * @param {Column} from
- * @param {Column} to
- * @param {Change[]} changes
- */
+/** @param {View} view @param {Column} from @param {Column} to @param {Change[]} changes */
 function changeTable(view, from, to, changes) {
   const region = scrollingTable(changes[0].kind, ["Case", "Dtype", "Before", "After", "Message"], [], "changes");
   const more = h("button", { type: "button", click: draw }, "Show more");

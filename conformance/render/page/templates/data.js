@@ -37,18 +37,12 @@ async function unpack(number) {
 /** @type {Map<string, Status>} */
 const STATUSES = new Map(); // by name, the most severe first
 
-/**
- * Return the row of the status table for a status.
- * @param {string} name
- */
+/** Return the row of the status table for a status. @param {string} name */
 function statusNamed(name) {
   return /** @type {Status} */ (STATUSES.get(name));
 }
 
-/**
- * @param {Index} index
- * @returns {Model}
- */
+/** @param {Index} index @returns {Model} */
 function modelOf(index) {
   for (const status of index.statuses.toSorted((one, other) => other.severity - one.severity)) STATUSES.set(status.name, status);
   // Ids stand in addresses, where invisible characters are spelled out; so they are spelled out here too.
@@ -59,10 +53,7 @@ function modelOf(index) {
   }));
   const columns = index.columns.map((packed, number) => {
     const build = index.builds[packed.build];
-    const tracks = index.dtypes.map((_, dtype) => {
-      const cells = packed.cells[dtype];
-      return cells === undefined ? null : trackOf(cells);
-    });
+    const tracks = index.dtypes.map((_, dtype) => (packed.cells[dtype] ? trackOf(packed.cells[dtype]) : null));
     const device = visible(packed.device);
     return { number, id: `${build.id}/${device}`, build, device, tracks };
   });
@@ -82,19 +73,13 @@ function modelOf(index) {
   return { index, columns, cases, byId: new Map(cases.map((item) => [item.id, item])), tree, topicCases, nameOf: new Map(index.statuses.map((status) => [status.mark, status.name])) };
 }
 
-/**
- * @param {Cells} cells
- * @returns {Track}
- */
+/** @param {Cells} cells @returns {Track} */
 function trackOf(cells) {
-  const message = new Int32Array(cells.marks.length).fill(-1);
-  const fingerprint = new Int32Array(cells.marks.length).fill(-1);
-  const wording = new Int32Array(cells.marks.length).fill(-1);
-  for (let at = 0; at < cells.notes.length; at += 4) {
-    message[cells.notes[at]] = cells.notes[at + 1];
-    fingerprint[cells.notes[at]] = cells.notes[at + 2];
-    wording[cells.notes[at]] = cells.notes[at + 3];
-  }
+  const [message, fingerprint, wording] = [1, 2, 3].map((part) => {
+    const numbers = new Int32Array(cells.marks.length).fill(-1);
+    for (let at = 0; at < cells.notes.length; at += 4) numbers[cells.notes[at]] = cells.notes[at + part];
+    return numbers;
+  });
   return { marks: cells.marks, message, fingerprint, wording };
 }
 

@@ -18,10 +18,7 @@ function visible(text) {
 
 const LONGEST_TEXT = 50_000; // characters; browsers take long to lay out more
 
-/**
- * Return text, cut if it is very long.
- * @param {string} text
- */
+/** Return text, cut if it is very long. @param {string} text */
 function shortened(text) {
   return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT)}… (${text.length - LONGEST_TEXT} characters more)`;
 }
@@ -36,9 +33,7 @@ function shortened(text) {
  * @returns {HTMLElement}
  */
 function h(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  fill(element, properties, children);
-  return element;
+  return filled(document.createElement(tag), properties, children);
 }
 
 /**
@@ -48,17 +43,11 @@ function h(tag, properties = {}, ...children) {
  * @param {...Child} children
  */
 function svg(tag, properties, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  fill(element, properties, children);
-  return element;
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 }
 
-/**
- * @param {Element} element
- * @param {Record<string, any>} properties
- * @param {Child[]} children
- */
-function fill(element, properties, children) {
+/** @template {Element} E @param {E} element @param {Record<string, any>} properties @param {Child[]} children */
+function filled(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== null && value !== undefined && value !== false) {
@@ -69,6 +58,7 @@ function fill(element, properties, children) {
     if (typeof child === "string") element.append(visible(shortened(child)));
     else if (child) element.append(child);
   }
+  return element;
 }
 
 /**

@@ -17,37 +17,24 @@ function searchTexts() {
 }
 
 /**
- * Return the columns that a view shows.
- * @param {View} view
- */
-function columnsOf(view) {
-  return model.columns.filter((column) =>
-    (view.device.length === 0 || view.device.includes(column.device))
-    && (view.build.length === 0 || view.build.includes(column.build.id)));
-}
-
-/**
  * Return the cases that a view asks for.
  * @param {View} view
  * @returns {Found}
  */
 function foundBy(view) {
-  const columns = columnsOf(view);
-  const dtypes = model.index.dtypes.map((_, number) => number)
-    .filter((number) => view.dtype.length === 0 || view.dtype.includes(model.index.dtypes[number]));
+  const shows = (/** @type {string[]} */ chosen, /** @type {string} */ name) => chosen.length === 0 || chosen.includes(name);
+  const columns = model.columns.filter((column) => shows(view.device, column.device) && shows(view.build, column.build.id));
+  const dtypes = model.index.dtypes.map((_, number) => number).filter((number) => shows(view.dtype, model.index.dtypes[number]));
   const tracks = dtypes.map((dtype) => columns.flatMap((column) => column.tracks[dtype] || []));
   const cases = new Uint8Array(model.cases.length).fill(1);
-  const asked = Boolean(view.q.trim() || view.status.length || view.topic.length || view.level.length || view.differ
-    || view.dtype.length);
-  const topics = view.topic.length ? model.index.topics.map((name) => view.topic.includes(name)) : null;
+  const asked = Boolean(view.q.trim() || view.status.length || view.topic.length || view.level.length || view.differ || view.dtype.length);
   const wanted = view.status.map((name) => statusNamed(name)?.mark ?? "").join("");
   for (const item of model.cases) {
-    if ((topics && !topics[item.topic]) || (view.level.length && !view.level.includes(item.level))) cases[item.number] = 0;
-    else if (view.status.length && !hasMark(tracks, item.number, wanted)) cases[item.number] = 0;
-    else if (view.differ && !differs(columns, tracks, item.number)) cases[item.number] = 0;
-    else if (view.dtype.length && !tracks.some((list) => list.some((track) => track.marks[item.number] !== " "))) {
-      cases[item.number] = 0;
-    }
+    const isWanted = shows(view.topic, model.index.topics[item.topic]) && shows(view.level, item.level)
+      && (view.status.length === 0 || hasMark(tracks, item.number, wanted))
+      && (!view.differ || differs(columns, tracks, item.number))
+      && (view.dtype.length === 0 || tracks.some((list) => list.some((track) => track.marks[item.number] !== " ")));
+    if (!isWanted) cases[item.number] = 0;
   }
   for (const word of view.q.toLowerCase().split(/\s+/).filter(Boolean)) searchFor(tracks, word, cases);
   return { columns, dtypes, cases, count: cases.reduce((sum, flag) => sum + flag, 0), asked };
@@ -177,10 +164,6 @@ function countsOf(column, cases, dtypes) {
       if (mark !== " ") byMark.set(mark, (byMark.get(mark) || 0) + 1);
     }
   }
-  const counts = new Map();
-  for (const { name, mark } of STATUSES.values()) {
-    const count = byMark.get(mark);
-    if (count) counts.set(name, count);
-  }
-  return counts;
+  const found = [...STATUSES.values()].filter(({ mark }) => byMark.has(mark));
+  return new Map(found.map(({ name, mark }) => [name, byMark.get(mark)]));
 }

@@ -1,5 +1,7 @@
 // The form above the matrix: filters, and the choice of two columns to compare.
 
+const FILTERS = /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"]); // made of boxes to tick
+
 /** Fill the form with the choices that this page has; called once. */
 function makeForm() {
   const devices = [...new Set(model.columns.map((column) => column.device))];
@@ -40,14 +42,11 @@ function choice(title, name, options) {
 function applyTicked() {
   /** @type {Partial<View>} */
   const taken = {};
-  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) taken[name] = boxes(name).filter((box) => box.checked).map((box) => box.value);
+  for (const name of FILTERS) taken[name] = boxes(name).filter((box) => box.checked).map((box) => box.value);
   change({ ...taken, flip: [] });
 }
 
-/**
- * @param {string} name
- * @returns {HTMLInputElement[]}
- */
+/** @param {string} name @returns {HTMLInputElement[]} */
 function boxes(name) {
   return [...document.querySelectorAll("#find input[type=checkbox]")].map((box) => /** @type {HTMLInputElement} */ (box)).filter((box) => box.name === name);
 }
@@ -59,22 +58,17 @@ function comparison() {
   const to = /** @type {HTMLSelectElement} */ (h("select", { id: "to" }, ...options()));
   to.selectedIndex = model.columns.length - 1;
   from.selectedIndex = Math.max(0, model.columns.length - 2);
+  const click = () => go({ page: "changes", id: "", from: from.value, to: to.value });
   const button = h("button", { type: "button", id: "changed", click }, "Show what changed");
-  function click() {
-    go({ page: "changes", id: "", from: from.value, to: to.value });
-  }
   return [h("label", {}, "From ", from), h("label", {}, "to ", to), button];
 }
 
-/**
- * Set the form to a view.
- * @param {View} view
- */
+/** Set the form to a view. @param {View} view */
 function showForm(view) {
   const q = /** @type {HTMLInputElement} */ (find("q"));
   if (q.value !== view.q) q.value = view.q;
   /** @type {HTMLInputElement} */ (find("differ")).checked = view.differ;
-  for (const name of /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"])) {
+  for (const name of FILTERS) {
     for (const box of boxes(name)) box.checked = view[name].includes(box.value);
     const label = document.querySelector(`.choice[data-name=${name}] .chosen`);
     if (label) label.textContent = view[name].length ? `: ${view[name].length} chosen` : ": all";

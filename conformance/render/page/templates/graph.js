@@ -21,10 +21,7 @@ function arrowhead() {
   return svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto" }, tip));
 }
 
-/**
- * @param {string} kind
- * @param {[number, number][]} points
- */
+/** @param {string} kind @param {[number, number][]} points */
 function pathOf(kind, points) {
   if (points.length < 2) return null;
   let d = `M${points[0].join(" ")}`;

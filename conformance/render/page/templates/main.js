@@ -18,10 +18,7 @@ function change(part, key) {
   waiting = setTimeout(() => history.replaceState(null, "", fragmentOf(view)), 150);
 }
 
-/**
- * Go to another view, with an entry in the history of the browser.
- * @param {Partial<View>} part
- */
+/** Go to another view, with an entry in the history of the browser. @param {Partial<View>} part */
 function go(part) {
   location.hash = fragmentOf({ ...view, ...part });
 }
@@ -68,12 +65,7 @@ async function route() {
   }
 }
 
-/**
- * @param {string} what
- * @param {string} id
- * @param {View} asked
- * @returns {Child[]}
- */
+/** @param {string} what @param {string} id @param {View} asked @returns {Child[]} */
 function missing(what, id, asked) {
   return [h("h1", { tabindex: "-1" }, "Not in this report"), h("p", {}, `There is no ${what || "page"} `, h("code", {}, id), " here. ", inward(asked, { page: "", id: "" }, {}, "Show all cases"))];
 }
@@ -96,10 +88,7 @@ function onKey(event) {
   }
 }
 
-/**
- * @param {KeyboardEvent} event
- * @param {HTMLElement} target
- */
+/** @param {KeyboardEvent} event @param {HTMLElement} target */
 function onRowKey(event, target) {
   const labels = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("table.matrix tbody .label")]);
   const at = labels.indexOf(/** @type {HTMLElement} */ (target.closest("tr")?.querySelector(".label")));

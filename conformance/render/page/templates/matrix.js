@@ -32,10 +32,7 @@ function shortName(column) {
   return [...column.build.label, column.device].join(" ");
 }
 
-/**
- * Return the whole name of a column.
- * @param {Column} column
- */
+/** Return the whole name of a column. @param {Column} column */
 function longName(column) {
   return `torch ${column.build.torch} ${column.build.label.join(" ")} on ${column.device}`;
 }
@@ -76,10 +73,7 @@ function tableOf(view, found, rows) {
   return table;
 }
 
-/**
- * @param {View} view
- * @param {Found} found
- */
+/** @param {View} view @param {Found} found */
 function headOf(view, found) {
   const releases = h("tr", {}, h("th", { scope: "col", rowspan: 2, class: "corner" }, "Behaviour"));
   const names = h("tr", {});
@@ -99,20 +93,13 @@ function headOf(view, found) {
   return h("thead", {}, releases, names);
 }
 
-/**
- * @param {View} view
- * @param {Found} found
- * @param {Row} row
- */
+/** @param {View} view @param {Found} found @param {Row} row */
 function rowOf(view, found, row) {
   const cells = found.columns.map((column) => cellOf(view, column, row));
   return h("tr", { class: row.kind }, h("th", { scope: "row" }, labelOf(view, row)), ...cells);
 }
 
-/**
- * @param {View} view
- * @param {Row} row
- */
+/** @param {View} view @param {Row} row */
 function labelOf(view, row) {
   const item = model.cases[row.cases[0]];
   const rule = model.index.rules[row.rule];
@@ -126,11 +113,7 @@ function labelOf(view, row) {
   return toggle(view, row, `${text} `, row.kind === "rule" && rule && h("code", {}, rule[0]), " ", h("span", { class: "count" }, String(row.cases.length)));
 }
 
-/**
- * @param {View} view
- * @param {Row} row
- * @param {...Child} children
- */
+/** @param {View} view @param {Row} row @param {...Child} children */
 function toggle(view, row, ...children) {
   return h("button", { type: "button", class: "toggle label", "aria-expanded": String(row.open), "data-key": row.key, click }, ...children);
   function click() {
@@ -153,7 +136,8 @@ function cellOf(view, column, row) {
     const item = row.cases[0];
     const message = row.dtypes.map((dtype) => column.tracks[dtype]?.message[item] ?? -1).find((number) => number >= 0);
     const condition = conditionOf(item, column);
-    const letter = condition && variantLetter(item, column);
+    const isOneOfSeveral = condition && model.index.variants[item][0].length > 1;
+    const letter = isOneOfSeveral ? String.fromCharCode(97 + (variantOf(item, column) % 26)) : ""; // a for the oldest release
     const explained = message === undefined ? condition && `as expected for torch ${condition}` : model.index.messages[message];
     const edited = isEdited(item, column);
     return h("td", {}, sign(worst, explained), Boolean(letter) && h("sub", { title: condition, class: letter === "a" ? null : "other" }, letter),
@@ -161,13 +145,4 @@ function cellOf(view, column, row) {
   }
   return h("td", {}, ...Array.from(counts, ([status, count]) =>
     h("span", { class: "tally" }, sign(status), String(count))));
-}
-
-/**
- * Return the letter of the alternative that applies to a column: `a` for that of the oldest release.
- * @param {number} item
- * @param {Column} column
- */
-function variantLetter(item, column) {
-  return model.index.variants[item][0].length > 1 ? String.fromCharCode(97 + (variantOf(item, column) % 26)) : "";
 }

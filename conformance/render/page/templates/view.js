@@ -34,10 +34,7 @@ function decoded(text) {
   }
 }
 
-/**
- * Return the fragment that leads to a view.
- * @param {View} view
- */
+/** Return the fragment that leads to a view. @param {View} view */
 function fragmentOf(view) {
   const query = new URLSearchParams();
   for (const name of TEXTS) if (view[name]) query.append(name, view[name]);
