@@ -66,3 +66,23 @@ def test_a_wrong_gradient_is_found(library: Path, tmp_path: Path) -> None:
     assert outcomes["activations-in-place"]["status"] == "fail"
     red = {case for case, outcome in outcomes.items() if outcome["status"] in ("fail", "error", "crash", "timeout")}
     assert not {case for case in red if "relu" in case}
+
+
+def test_what_is_missing_is_found_by_trying_where_no_words_say_so(library: Path, tmp_path: Path) -> None:
+    chosen = ("-k", "cumsum or erfinv or median or fft or sort or solve or cumprod or svd")
+    _, _, known = run(library, tmp_path / "words", *chosen)
+    status, printed, found = run(library, tmp_path / "none", *chosen, TOY_WORDS="1")
+    assert status == 0, printed
+    assert {case: each["status"] for case, each in found.items()} == {
+        case: each["status"] for case, each in known.items()
+    }
+    reasons = [each["reason"] for each in found.values() if "error 17" in each.get("reason", "")]
+    assert len(reasons) > 4
+    assert all(" does not work on toy in " in reason for reason in reasons)
+
+
+def test_an_operation_that_works_but_not_in_a_case_is_an_error(library: Path, tmp_path: Path) -> None:
+    status, printed, found = run(library, tmp_path, "-k", "transpose or expand or strides", TOY_FAULT="2")
+    assert status == 1, printed
+    assert any(each["status"] == "error" and "error 17" in each["failures"][0]["observed"] for each in found.values())
+    assert not any("error 17" in each.get("reason", "") for each in found.values())

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+STACK_SECONDS = 0.1  # for a worker to print its stack
 END_SECONDS = 1.0  # for the process to end its workers
 PACKAGE = Path(__file__).parent.parent
 
@@ -93,7 +94,7 @@ class ForkServer:
         return not (self.is_over or self.has_become_worker)
 
     def start(self, descriptors: Sequence[int], wanted: WantedWorker) -> int:
-        """Ask for a worker with these descriptors for requests, answers and stderr, and return its number."""
+        """Ask for a worker with these descriptors for requests, answers, stderr and notes, and return its number."""
         number = self.started
         self.started += 1
         message = json.dumps({"worker": number, **asdict(wanted)}).encode("ascii")
@@ -134,6 +135,13 @@ class ForkServer:
             for key, place in (("pid", self.pids), ("status", self.statuses)):
                 if key in message:
                     place[message["worker"]] = message[key]
+
+    def ask_for_stack(self, number: int) -> None:
+        """Have a worker that does not answer print where it is."""
+        if number in self.pids:
+            with contextlib.suppress(OSError):
+                os.kill(self.pids[number], signal.SIGUSR1)
+            time.sleep(STACK_SECONDS)
 
     def kill(self, number: int) -> None:
         """Kill a worker with the processes that it has started; this process if the worker has not been forked yet."""

@@ -1,17 +1,17 @@
 """One worker process and the messages exchanged with it: a line of JSON for each request and each answer."""
 
 import contextlib
-import json
 import os
-import signal
 import tempfile
 from collections.abc import Iterator
 from typing import IO, Any
 
+from conformance.execution.ending import End, parse_message
 from conformance.execution.fork_server import ForkServer, WantedWorker
 from conformance.execution.program import line_of
 
-STDERR_TAIL = 4000  # bytes
+STDERR_TAIL = 8000  # bytes
+LONGEST_NOTES = 2**20
 END_SECONDS = 10.0  # for a worker that has closed its answers to end
 
 
@@ -24,7 +24,8 @@ class WorkerProcess:
         their_requests, self.requests = os.pipe()
         self.answers, their_answers = os.pipe()
         theirs = (their_requests, their_answers)
-        self.number = server.start((*theirs, self.stderr.fileno()), wanted)
+        self.notes = tempfile.TemporaryFile()  # noqa: SIM115 - as stderr
+        self.number = server.start((*theirs, self.stderr.fileno(), self.notes.fileno()), wanted)
         for descriptor in theirs:
             os.close(descriptor)
         os.set_blocking(self.requests, False)
@@ -65,11 +66,13 @@ class WorkerProcess:
                 raise EOFError
             self.buffer += chunk
 
-    def end(self, kill: bool = False) -> tuple[int | None, str]:
-        """End the worker; return its exit status and the end of what it printed.
+    def end(self, kill: bool = False, is_silent: bool = False) -> End:
+        """End the worker, one that `is_silent` after it has printed its stack, and return how it ended.
 
         The status is negative for a signal, and None where it ended because the process that it was forked from did.
         """
+        if is_silent:
+            self.server.ask_for_stack(self.number)
         if kill:
             self.server.kill(self.number)
         status = self.server.status(self.number, END_SECONDS)
@@ -79,8 +82,10 @@ class WorkerProcess:
         tail = tail_of(self.stderr)
         if not tail and self.server.process.poll() is not None and not self.server.stderr.closed:
             tail = tail_of(self.server.stderr)
+        self.notes.seek(0)
+        notes = self.notes.read(LONGEST_NOTES)
         self.close()
-        return status, tail
+        return End(status, tail, notes)
 
     def close(self) -> None:
         """Kill what the worker has left running, and close what it was given."""
@@ -89,6 +94,7 @@ class WorkerProcess:
             with contextlib.suppress(OSError):
                 os.close(descriptor)
         self.stderr.close()
+        self.notes.close()
         if self.server.has_become_worker:
             self.server.close()
 
@@ -97,28 +103,3 @@ def tail_of(file: IO[bytes]) -> str:
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - STDERR_TAIL))
     return file.read().decode("utf-8", "replace").strip()
-
-
-def parse_message(line: bytes) -> dict[str, Any]:
-    try:
-        message = json.loads(line)
-    except ValueError:
-        message = None
-    if not isinstance(message, dict):
-        raise EOFError(f"sent a line that is not a message: {line[:80]!r}")
-    return message
-
-
-def signal_name(status: int) -> str:
-    """Return the signal that ended a process with this exit status; "" if it exited by itself."""
-    if status >= 0:
-        return ""
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"
-
-
-def describe_end(status: int) -> str:
-    """Return how a process with this exit status ended, in words."""
-    return f"exited with status {status}" if status >= 0 else f"was ended by {signal_name(status)}"

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from conformance.execution.durations import CASE_SECONDS
+from conformance.execution.ending import describe_end, outcome_of_end
 from conformance.execution.fork_server import ForkServer, Interpreter, Refused, WantedWorker
 from conformance.execution.gpus import share_of_gpus
 from conformance.execution.queue import LONG_SECONDS, Queue, Request
-from conformance.execution.worker_process import WorkerProcess, describe_end, signal_name
+from conformance.execution.worker_process import WorkerProcess
 from conformance.language.versions import version_of
 from conformance.model.build import Build
 
@@ -285,28 +286,22 @@ class Workers:
     def lose(self, worker: Worker, status: str, why: str = "") -> None:
         """Record the outcome of the request that the worker was running; the others are sent to other workers."""
         limit = self.limit(worker) if self.is_busy(worker) else 0.0
-        ended, tail = worker.process.end(kill=status == "timeout" or bool(why))
+        is_silent = status == "timeout"
+        end = worker.process.end(kill=is_silent or bool(why), is_silent=is_silent and worker.is_ready)
         self.remove(worker)
         if not worker.is_ready:
             how = f"did not import torch in {START_SECONDS:.0f} s"
-            how = how if status == "timeout" or ended is None else f"{describe_end(ended)} at once"
-            self.refuse(f"the worker ({self.python.path}) {how}\n{tail}")
+            how = how if is_silent or end.status is None else f"{describe_end(end.status)} at once"
+            self.refuse(f"the worker ({self.python.path}) {how}\n{end.printed}")
             return
         culprit = worker.sent.popleft() if worker.sent else None
         server = worker.process.server
-        if culprit is not None and ended is None and not why and culprit.lost_with in (None, server):
+        if culprit is not None and end.status is None and not why and culprit.lost_with in (None, server):
             culprit.lost_with = server  # not its doing: the worker ended because the process it was forked from did
             self.queue.put_back([culprit])
         elif culprit is not None:
-            facts: dict[str, Any] = {}
-            if status == "timeout":
-                reason = f"no answer within {limit:g} s; the worker was killed"
-            else:
-                reason = f"the worker {why or (describe_end(ended) if ended is not None else 'was killed')}"
-                if not why and ended is not None:  # it was not killed from here
-                    facts = {"exit_status": ended} if ended >= 0 else {"signal": signal_name(ended)}
             seconds = round(time.monotonic() - worker.since, 6)
-            self.put(culprit, {"status": status, "seconds": seconds, "reason": reason, "stderr": tail, **facts})
+            self.put(culprit, outcome_of_end(end, culprit.number, seconds, limit=limit if is_silent else None, why=why))
             self.lost_to_recording += culprit.is_sketch
             if self.lost_to_recording == MOST_LOST_TO_RECORDING:
                 for request in self.queue.take_sketches():

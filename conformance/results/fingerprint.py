@@ -34,4 +34,6 @@ def fingerprint(outcome: Outcome) -> Fingerprint:
     status = outcome.issue.status if outcome.issue is not None else outcome.status
     if outcome.signal or outcome.exit_status is not None:
         kind.append(outcome.signal or f"status {outcome.exit_status}")
-    return Fingerprint(status, outcome.step, tuple(kind))
+    # Where a worker ended may depend on when a thread or the garbage collector came to it.
+    step = None if status in ("crash", "timeout") else outcome.step
+    return Fingerprint(status, step, tuple(kind))

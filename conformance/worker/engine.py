@@ -6,6 +6,7 @@ from typing import Any, Dict
 
 from conformance.worker import build
 from conformance.worker.isolation import GlobalState, prepare_process
+from conformance.worker.notes import Notes
 from conformance.worker.runner import Runner
 from conformance.worker.tracer import sketch
 
@@ -16,8 +17,9 @@ class Engine:
     def __init__(self) -> None:
         prepare_process()
         self.global_state = GlobalState()
+        self.notes = Notes()
         # That of the CPU is made before any fork: in some releases looking up the vocabulary imports the compiler.
-        self.runners: Dict[str, Runner] = {"cpu": Runner("cpu", self.global_state)}
+        self.runners: Dict[str, Runner] = {"cpu": Runner("cpu", self.global_state, self.notes)}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.
@@ -26,9 +28,17 @@ class Engine:
         """
         device = request["device"]
         if device not in self.runners:
-            self.runners[device] = Runner(device, self.global_state)
+            self.runners[device] = Runner(device, self.global_state, self.notes)
+        self.notes.begin(request["n"])
         is_sketch = request.get("sketch", False)
-        outcome = self.runners[device].run(request, sketch if is_sketch else None)
+        runner = self.runners[device]
+        outcome = runner.run(request, sketch if is_sketch else None)
+        if not is_sketch and outcome["status"] in ("fail", "error"):
+            why = runner.why_lacking(request, {"n": request["n"], **outcome})
+            if why is not None:
+                outcome = {**outcome, "status": "unsupported", "reason": why}
+                outcome.pop("failures", None)
+                outcome.pop("traceback", None)
         outcome["n"] = request["n"]
         is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
         if device != "cpu" and not is_fine and not build.answers(device):

@@ -1,8 +1,8 @@
 """Forks workers from a process that has imported torch and has run nothing, so that each costs milliseconds.
 
-The parent asks for a worker with a line of JSON and three descriptors, for its requests, its answers and its stderr,
-on the Unix socket that is this process's stdin. A line goes back with the worker's `pid`, and one with its exit
-`status` when it has ended. Where a fork isn't safe this process becomes the one worker itself.
+The parent asks for a worker with a line of JSON and four descriptors, for its requests, its answers, its stderr and
+its notes, on the Unix socket that is this process's stdin. A line goes back with the worker's `pid`, and one with its
+exit `status` when it has ended. Where a fork isn't safe this process becomes the one worker itself.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from typing import Any, Dict, NamedTuple, Optional
 
 PR_SET_PDEATHSIG = 1
 LONGEST_MESSAGE = 2**16
-DESCRIPTORS = 3
+DESCRIPTORS = 4
 
 
 class Streams(NamedTuple):
-    """What a worker was started with: the parent's request for it, and descriptors for requests and answers."""
+    """What a worker was started with: the parent's request for it, and descriptors."""
 
     wanted: Dict[str, Any]
     requests: int
     answers: int
+    notes: int
 
 
 def listen(may_fork: bool) -> Streams:
@@ -77,7 +78,7 @@ def listen(may_fork: bool) -> Streams:
             os.dup2(descriptors[2], 1)  # from now on what is printed goes to the worker's stderr
             os.dup2(descriptors[2], 2)
             os.close(descriptors[2])
-            return Streams(wanted, descriptors[0], descriptors[1])
+            return Streams(wanted, descriptors[0], descriptors[1], descriptors[3])
         for descriptor in descriptors:
             os.close(descriptor)
         send(worker=wanted["worker"], pid=pid)

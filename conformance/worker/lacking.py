@@ -1,4 +1,7 @@
-"""Recognizes errors by which a device or build reports a missing feature, as opposed to a wrong result."""
+"""Recognizes errors by which a device or build says that it lacks a feature, as opposed to a wrong result.
+
+These are the errors whose words leave no doubt. Of others, `probing` finds out whether the operation works at all.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,18 @@ from typing import Optional
 
 from conformance.worker.values import one_line
 
+COMPLETE = ("cpu", "cuda")  # devices that have all operations: what these lack is known by their words alone
+REASON = 200  # how many characters of a message are kept
 LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
-    r"|doesn't support|does not support|dtypes not supported|not supported (?:on|for)|is not implemented for the"
+    r"|is not implemented for (?:the )?\S+|\[NOT IMPLEMENTED\]|has no lowering|only supports? float"
+    r"|Tried to use AMP with the|PyTorch is not linked with support for"
 )
-OF_AUTOGRAD = re.compile("You must implement")  # a Function of the case lacks a method
+# In an error of an operation these may also be about how it was called.
+MAY_LACK = re.compile(r"doesn't support|does not support|dtypes not supported|not supported (?:on|for)")
+NO_MODULE = re.compile(r"module 'torch' has no attribute '(\w+)'")  # the device's own, such as torch.npu
+# Refusals of autograd itself, which have such words too; a Function of the case may lack a method.
+OF_AUTOGRAD = re.compile("You must implement|does not support automatic differentiation|does not require grad")
 NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
@@ -19,15 +29,30 @@ NOT_BUILT = re.compile(
 
 
 def why_lacking(error: BaseException, device: str, dtype_name: str) -> Optional[str]:
-    """Return the message of `error` if it reports that this device or build lacks a feature, else None.
+    """Return the message of `error` if it says that this device or build lacks a feature, else None.
 
     On the CPU with float32 or float64, only a build without the library that an operation needs counts as lacking.
     """
     text = one_line(str(error))
     if NOT_BUILT.search(text):
-        return text[:200]
-    basic = device == "cpu" and dtype_name in ("float32", "float64")
-    says_so = isinstance(error, NotImplementedError) and not OF_AUTOGRAD.search(text)
-    if not basic and (says_so or (isinstance(error, (RuntimeError, TypeError)) and LACKS.search(text))):
-        return f"{type(error).__name__}: {text[:200]}"
-    return None
+        return text[:REASON]
+    if (device == "cpu" and dtype_name in ("float32", "float64")) or OF_AUTOGRAD.search(text):
+        return None
+    module = NO_MODULE.search(text)
+    is_lacking = (
+        isinstance(error, NotImplementedError)
+        or LACKS.search(text)
+        or (device.partition(":")[0] in COMPLETE and may_be_lacking(error))
+        or (module is not None and module[1] == device.partition(":")[0])
+    )
+    return message_of(error) if is_lacking else None
+
+
+def message_of(error: BaseException) -> str:
+    return f"{type(error).__name__}: {one_line(str(error))[:REASON]}"
+
+
+def may_be_lacking(error: BaseException) -> bool:
+    """Whether an error has words that speak of something missing unless an operation that works has raised it."""
+    text = str(error)
+    return isinstance(error, (RuntimeError, TypeError)) and bool(MAY_LACK.search(text) and not OF_AUTOGRAD.search(text))

@@ -9,10 +9,12 @@ is answered by `{"n": 7, "status": …}`, in order. The worker exits at the end 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import json
 import os
 import resource
+import signal
 import sys
 from typing import Any, Dict, List, Optional
 
@@ -76,8 +78,10 @@ def serve(modules: List[str], devices: List[str]) -> None:
             engine = Engine()
     except BaseException as error:  # the first worker says so
         failed = error
-    wanted, requests, answers = listen(may_fork=failed is None)
+    wanted, requests, answers, notes = listen(may_fork=failed is None)
     limit_files()
+    faulthandler.enable(2)  # a stack of Python, and from 3.14 on of C, when a signal ends this process
+    faulthandler.register(signal.SIGUSR1, 2)  # and when the parent gives up waiting
 
     def answer(message: Dict[str, Any]) -> None:
         line = memoryview((json.dumps(message) + "\n").encode("ascii"))
@@ -94,6 +98,7 @@ def serve(modules: List[str], devices: List[str]) -> None:
             engine = Engine()
         else:
             renew_thread_pool()
+        engine.notes.descriptor = notes
         facts = build.describe(devices) if wanted["describes"] else None
         answer({"handshake": facts})
         uses_accelerator = facts is not None and any(each["absent"] is None for each in facts["devices"][1:])

@@ -13,8 +13,10 @@ from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
 from conformance.worker.failures import exception_name, failure, failures_of_error, failures_of_warnings
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import why_lacking
+from conformance.worker.lacking import COMPLETE, may_be_lacking, message_of, why_lacking
 from conformance.worker.namespace import offer
+from conformance.worker.notes import Notes
+from conformance.worker.probing import Prober, Recorder
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.values import event_of, plain
@@ -23,15 +25,18 @@ from conformance.worker.values import event_of, plain
 class Runner:
     """Runs cases on one device, with objects that all cases share."""
 
-    def __init__(self, device: str, global_state: GlobalState) -> None:
+    def __init__(self, device: str, global_state: GlobalState, notes: Notes) -> None:
         device = "cpu" if device.startswith("cpu:") else device  # torch treats cpu:0 as another device
         self.device = device
         self.global_state = global_state
+        self.notes = notes
         self.generator = torch.Generator()
         self.offered = offer(device, self.generator)
         # Expected values are computed on the CPU for every target.
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
         self.synchronize = synchronizer(device)
+        self.errors: Dict[str, bool] = {}  # messages in the last case, and whether they may speak of something missing
+        self.prober = None if device.partition(":")[0] in COMPLETE else Prober(device)
         global_state.add_classes(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
@@ -41,6 +46,7 @@ class Runner:
         """
         begin = time.perf_counter()
         run = CaseRun(self, program)
+        self.errors = run.errors
         self.global_state.begin(self.device, run.dtype, self.generator)
         try:
             with warnings.catch_warnings(record=True) as run.warned:
@@ -52,6 +58,30 @@ class Runner:
             self.global_state.restore()
         outcome["seconds"] = round(time.perf_counter() - begin, 6)
         return outcome
+
+    def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any]) -> Optional[str]:
+        """Return what the device lacks for the case that ran last, or None where its errors are no sign of that.
+
+        `answer` is noted, since what is tried here may end the worker.
+
+        The case is run again to see which operation raised the error. Then it may end a step earlier: on some devices
+        errors of operations come late.
+        """
+        errors = self.errors
+        if self.prober is None or not errors:
+            return None
+        self.notes.answer(answer)
+        recorder = Recorder(self.prober.wait)
+
+        def recorded(run: CaseRun) -> Dict[str, Any]:
+            with recorder:
+                return run.all_steps()
+
+        self.run(program, recorded)
+        call = recorder.raised
+        if call is not None and message_of(call.error) in errors:
+            return self.prober.why_lacking(call)
+        return next((message for message, may_be in errors.items() if may_be), None)
 
 
 def synchronizer(device: str) -> Callable[[], Any]:
@@ -92,10 +122,12 @@ class CaseRun:
         self.dtype: torch.dtype = getattr(torch, self.dtype_name)
         self.references = runner.references
         self.synchronize = runner.synchronize
+        self.notes = runner.notes
         self.file: str = program["file"]
         self.steps: List[Dict[str, Any]] = program["steps"]
         self.log: List[Any] = []
         self.warned: List[warnings.WarningMessage] = []
+        self.errors: Dict[str, bool] = {}
         self.step = self.line = 0
         self.names: Dict[str, Any] = {
             "__builtins__": runner.offered, "__name__": MODULE, "log": self.add_to_log, "dtype": self.dtype,
@@ -114,6 +146,7 @@ class CaseRun:
     def all_steps(self) -> Dict[str, Any]:
         for step in self.steps:
             self.step, self.line = step["number"], step["line"]
+            self.notes.step(self.step, self.line)
             problem = self.statements(step) if "do" in step else self.expectations(step)
             if problem is not None:
                 return {"step": self.step, "line": self.line, **problem}
@@ -218,6 +251,8 @@ class CaseRun:
     def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
         reason = why_lacking(error, self.device, self.dtype_name)
+        if reason is None:
+            self.errors[message_of(error)] = may_be_lacking(error)
         return None if reason is None else {"status": "unsupported", "reason": reason}
 
     def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:

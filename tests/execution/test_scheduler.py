@@ -12,6 +12,7 @@ import pytest
 from samples import build
 from sessions import Session
 
+from conformance.execution.ending import End
 from conformance.execution.fork_server import Interpreter
 from conformance.execution.queue import LONG_SECONDS
 from conformance.execution.scheduler import MOST_WORKERS, Settings, usable_cores
@@ -95,8 +96,8 @@ class FakeProcess:
 
     def flush(self) -> None: ...
 
-    def end(self, kill: bool) -> tuple[int, str]:
-        return (-9 if kill else 1), ""
+    def end(self, kill: bool, is_silent: bool) -> End:  # noqa: ARG002 - as WorkerProcess
+        return End(-9 if kill else 1, "", b"")
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from sessions import Session
 
 from conformance.execution.fork_server import Interpreter, Refused
-from conformance.execution.worker_process import describe_end
 from conformance.execution.workers import Workers
 
 # Planted into torch before the suite looks at it, as a broken build would have them.
@@ -213,12 +212,6 @@ def test_answers_come_in_order_and_by_number() -> None:
 def expecting(right: bool, number: int) -> dict[str, object]:
     value = float(number) if right else number + 0.5
     return {"number": 1, "line": 2, "expect": [{"line": 2, "subject": "a", "checks": [["value", value, 2]]}]}
-
-
-def test_ends_are_put_into_words() -> None:
-    assert describe_end(0) == "exited with status 0"
-    assert describe_end(-11) == "was ended by SIGSEGV"
-    assert describe_end(-250) == "was ended by signal 250"
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@
 // arguments to the CPU and the results back. Autograd is PyTorch's; nothing here knows of it.
 //
 // Two shortcomings are on purpose: the operators in MISSING have no kernel, nor has any sparse one; and with
-// TOY_FAULT=1 in the environment the derivative of sigmoid() is wrong. TOY_DELAY=1000 makes it a slow device: each
+// TOY_FAULT=1 in the environment the derivative of sigmoid() is wrong, with TOY_FAULT=2 mul() refuses operands that are
+// not contiguous. TOY_WORDS=1 gives the missing operators a kernel that says "error 17" and nothing else. TOY_DELAY=1000 makes it a slow device: each
 // operator and each copy, from or to the host too, takes 1000 microseconds longer.
 
 #include <ATen/EmptyTensor.h>
@@ -261,9 +262,23 @@ c10::IValue to_device(const c10::IValue& value) {
   return value;
 }
 
+bool has(const char* variable, const char* wanted) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string(value) == wanted;
+}
+
+void refuse(const c10::OperatorHandle&, torch::jit::Stack*) { throw std::runtime_error("error 17"); }
+
 // Runs an operator on the CPU. PyTorch's fallback leaves results there when the first operand is, such as a number.
 void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const Operation operation;
+  static const bool refuses_strides = has("TOY_FAULT", "2");
+  if (refuses_strides && op.schema().name() == "aten::mul") {
+    const auto& operand = torch::jit::peek(*stack, 0, op.schema().arguments().size());
+    if (operand.isTensor() && !operand.toTensor().is_contiguous()) {
+      refuse(op, stack);
+    }
+  }
   at::native::cpu_fallback(op, stack);
   const auto& returned = op.schema().returns();
   for (size_t i = 0; i < returned.size(); ++i) {
@@ -310,10 +325,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& name : dispatcher.getAllOpNames()) {
     const auto op = dispatcher.findOp(name);
-    if (name.name.rfind("aten::", 0) == 0 && MISSING.count(without_underscore(name.name)) == 0 && op &&
-        op->hasSchema() && op->hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
-        !op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
-      m.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
+    const bool is_missing = MISSING.count(without_underscore(name.name)) != 0;
+    if (name.name.rfind("aten::", 0) == 0 && (!is_missing || has("TOY_WORDS", "1")) && op && op->hasSchema() && op->hasKernelForDispatchKey(c10::DispatchKey::CPU) && !op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
+      m.impl(c10::toString(name).c_str(), is_missing ? torch::CppFunction::makeFromBoxedFunction<&refuse>()
+                                                     : torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
     }
   }
 }

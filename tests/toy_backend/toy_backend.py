@@ -4,8 +4,9 @@ The device itself is in `toy_backend.cpp`, which is compiled when this is first 
 seconds, and kept in `$TOY_BUILD` or the user's cache. This module is also `torch.toy`, where PyTorch looks for what
 it must ask of a device in Python.
 
-`TOY_FAULT=1` in the environment makes the derivative of sigmoid() wrong on this device, and `TOY_DELAY=1000` makes each
-operation take 1000 microseconds longer.
+`TOY_FAULT=1` in the environment makes the derivative of sigmoid() wrong on this device, `TOY_FAULT=2` makes mul()
+refuse operands that are not contiguous, `TOY_WORDS=1` gives what is missing an error without words, and
+`TOY_DELAY=1000` makes each operation take 1000 microseconds longer.
 """
 
 from __future__ import annotations

@@ -1,0 +1,243 @@
+"""Finds out what a device lacks, by trying: features by themselves, and the operation that raised an error.
+
+An operation is missing, and its error no fault of autograd, if it fails alone too: without a graph, on each plain input
+that the CPU accepts. One that works there and fails in a case is at fault.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+from conformance.worker.lacking import message_of
+
+
+class Call(NamedTuple):
+    """A call of an operation that raised `error`."""
+
+    operation: Any
+    arguments: Any  # a tuple and a dict
+    error: BaseException
+
+    @property
+    def tensors(self) -> List[torch.Tensor]:
+        return [each for each in tree_flatten(self.arguments)[0] if isinstance(each, torch.Tensor)]
+
+    @property
+    def dtypes(self) -> List[str]:
+        found = [each for each in tree_flatten(self.arguments)[0] if isinstance(each, torch.dtype)]
+        return list(dict.fromkeys(name_of_dtype(each) for each in (*(each.dtype for each in self.tensors), *found)))
+
+
+class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, keeps the last call of an operation that raised an error.
+
+    It waits for the device after each operation, so that a late error is raised by the operation whose it is.
+    """
+
+    def __init__(self, wait: Callable[[], Any]) -> None:
+        super().__init__()
+        self.wait = wait
+        self.raised: Optional[Call] = None
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            result = func(*args, **(kwargs or {}))
+            self.wait()
+        except Exception as error:
+            self.raised = Call(func, (args, kwargs or {}), error)
+            raise
+        return result
+
+
+def name_of_dtype(dtype: torch.dtype) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
+def device_module(device: str) -> Any:
+    """Return the module of a device, such as torch.npu, or None."""
+    return getattr(torch, device.partition(":")[0], None)
+
+
+def waiter(device: str) -> Callable[[], Any]:
+    """Return a function that waits until a device has done what it was asked for, and raises the error of that."""
+    return getattr(device_module(device), "synchronize", None) or (lambda: None)
+
+
+def has_dtype(dtype: torch.dtype) -> Callable[[str], Any]:
+    def probe(device: str) -> Any:
+        there = torch.ones(2).to(dtype).to(device)
+        return ((there + there).cpu() == torch.full((2,), 2).to(dtype)).all()
+
+    return probe
+
+
+def has_strides(device: str) -> Any:
+    matrix = torch.arange(6.0).reshape(2, 3)
+    return (matrix.to(device).t() + 1).cpu().tolist() == (matrix.t() + 1).tolist()
+
+
+def has_aliasing_views(device: str) -> Any:
+    matrix = torch.zeros(2, 2).to(device)
+    matrix[0].add_(1.0)
+    return matrix.cpu().tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+def has_storage(device: str) -> Any:
+    tensor = torch.ones(2).to(device)
+    return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()).data_ptr() != 0
+
+
+def has_streams(device: str) -> Any:
+    return device_module(device).current_stream() is not None
+
+
+def has_amp(device: str) -> Any:
+    with torch.autocast(device.partition(":")[0]):
+        return True
+
+
+def has_sparse(device: str) -> Any:
+    return torch.eye(2).to_sparse().to(device).to("cpu").to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def has_empty(device: str) -> Any:
+    return (torch.ones(0, 2).to(device) + 1).cpu().shape == (0, 2)
+
+
+def has_random_state(device: str) -> Any:
+    return device_module(device).get_rng_state() is not None
+
+
+# Each is given a device, and returns something false or raises an error where the device lacks the feature.
+FEATURES: Dict[str, Callable[[str], Any]] = {
+    **{
+        name: has_dtype(getattr(torch, name))
+        for name in ("float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "uint8", "bool")
+    },
+    "strides": has_strides,
+    "aliasing-views": has_aliasing_views,
+    "storage": has_storage,
+    "sparse": has_sparse,
+    "empty": has_empty,
+    "device-module": device_module,
+    "random-state": has_random_state,
+    "streams": has_streams,
+    "amp": has_amp,
+}
+
+
+WRONG = "gives other results"  # a device that does this has the feature, and a fault
+
+
+def why_missing(feature: str, device: str) -> str:
+    """Return why a device lacks a feature: an error, or that it does something else; "" when it has it."""
+    try:
+        with torch.no_grad():
+            return "" if FEATURES[feature](device) else WRONG
+    except Exception as error:
+        return message_of(error)
+
+
+def features_of(call: Call) -> Iterator[str]:
+    """Yield the features that the arguments of a call need."""
+    yield from (name for name in call.dtypes if name in FEATURES)
+    layouts = [each.layout for each in call.tensors]
+    if any(layout is not torch.strided for layout in layouts):
+        yield "sparse"
+    elif not all(each.is_contiguous() for each in call.tensors):
+        yield "strides"
+    if any(each.numel() == 0 for each in call.tensors):
+        yield "empty"
+
+
+class Prober:
+    """Answers for one device, and keeps the answers."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.wait = waiter(device)
+        self.missing: Dict[str, str] = {}
+        self.operations: Dict[Tuple[Any, ...], str] = {}
+
+    def why_missing(self, feature: str) -> str:
+        if feature not in self.missing:
+            self.missing[feature] = why_missing(feature, self.device)
+        return self.missing[feature]
+
+    def why_lacking(self, call: Call) -> Optional[str]:
+        """Return what the device lacks for a call, or None where it has all that the call needs."""
+        for feature in features_of(call):
+            why = self.why_missing(feature)
+            if why not in ("", WRONG):
+                return f"{self.device} lacks {feature}: {why}"
+        key = (str(call.operation), *call.dtypes, *(tuple(each.shape) for each in call.tensors))
+        if key not in self.operations:
+            self.operations[key] = why_failing(call, self.device)
+        why = self.operations[key]
+        return f"{call.operation} does not work on {self.device} in {', '.join(call.dtypes)}: {why}" if why else None
+
+
+def why_failing(call: Call, device: str) -> str:
+    """Return the error of an operation on plain inputs on the device, or "" if it works for any that the CPU accepts.
+
+    The plain inputs are the values of the call, without graph and strides, and ones of its shapes and of small ones. A
+    failure on empty tensors says nothing of the operation.
+    """
+    found = ""
+    for plain in (values_of, ones_of, pair_of, matrix_of):
+        arguments = plain_arguments(call, plain)
+        if arguments is None or attempt(call.operation, arguments, "cpu") is not None:
+            continue
+        error = attempt(call.operation, arguments, device)
+        if error is None:
+            return ""
+        if not found and all(each.numel() for each in tree_flatten(arguments)[0] if isinstance(each, torch.Tensor)):
+            found = message_of(error)
+    return found
+
+
+def plain_arguments(call: Call, plain: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """Return the arguments of a call with other tensors, or None where these can't be made."""
+    try:
+        return tree_map(lambda each: plain(each) if isinstance(each, torch.Tensor) else each, call.arguments)
+    except Exception:
+        return None
+
+
+def values_of(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().to("cpu").contiguous()
+
+
+def ones_of(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.ones(tuple(tensor.shape), dtype=tensor.dtype)
+
+
+def pair_of(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.ones(2, dtype=tensor.dtype)
+
+
+def matrix_of(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.ones(2, 2, dtype=tensor.dtype)
+
+
+def attempt(operation: Any, arguments: Any, device: str) -> Optional[Exception]:
+    """Return the error of an operation with these arguments on a device, or None when there is none."""
+
+    def placed(each: Any) -> Any:
+        if isinstance(each, torch.Tensor):
+            return each.clone().to(device)
+        return torch.device(device) if isinstance(each, torch.device) and each.type != "cpu" else each
+
+    try:
+        with torch.no_grad():
+            args, kwargs = tree_map(placed, arguments)
+            operation(*args, **kwargs)
+            waiter(device)()
+    except Exception as error:
+        error.__traceback__ = None
+        return error
+    return None

@@ -1,0 +1,115 @@
+"""What a device lacks is found out by trying: an operation that fails alone is missing, one that works there is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.worker.probing import FEATURES, WRONG, Call, Prober, Recorder, why_failing, why_missing
+
+
+class Fake:
+    """Stands for an operation that works on the CPU and, where `fails` says so of its tensors, not on the device."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: Any) -> None:
+        self.fails = fails
+        self.device = "cpu"
+        monkeypatch.setattr("conformance.worker.probing.attempt", self.attempt)
+
+    def attempt(self, operation: Any, arguments: Any, device: str) -> Exception | None:
+        try:
+            operation(*arguments[0], **arguments[1])
+        except (RuntimeError, IndexError) as error:
+            return error
+        tensors = [each for each in arguments[0] if isinstance(each, torch.Tensor)]
+        return RuntimeError("not here") if device == "fake" and self.fails(*tensors) else None
+
+
+def call(operation: Any, *arguments: Any) -> Call:
+    return Call(operation, (arguments, {}), RuntimeError("not here"))
+
+
+def test_an_operation_that_fails_on_all_that_the_cpu_accepts_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    Fake(monkeypatch, lambda *_: True)
+    assert why_failing(call(torch.exp, torch.ones(3)), "fake") == "RuntimeError: not here"
+    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(3, 2)), "fake") == "RuntimeError: not here"
+
+
+@pytest.mark.parametrize(
+    "works",
+    [
+        lambda x: x.is_contiguous(),
+        lambda x: bool((x == 1).all()),
+        lambda x: x.dim() == 1,
+        lambda x: x.shape == (2, 2),
+    ],
+)
+def test_an_operation_that_works_for_some_plain_input_is_not(works: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    Fake(monkeypatch, lambda x: not works(x))
+    assert why_failing(call(torch.exp, torch.arange(6.0).reshape(2, 3).t()), "fake") == ""
+
+
+def test_what_the_cpu_refuses_too_is_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    Fake(monkeypatch, lambda *_: True)
+    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(4)), "fake") != ""  # matrices of 2 by 2 are fine
+    assert why_failing(call(torch.linalg.cholesky, torch.ones(3)), "fake") == ""
+
+
+def test_a_failure_on_empty_tensors_alone_is_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    Fake(monkeypatch, lambda x: x.numel() == 0)
+    assert why_failing(call(torch.exp, torch.ones(0, 3)), "fake") == ""
+
+
+def test_the_operation_that_raised_is_recorded() -> None:
+    recorder = Recorder(lambda: None)
+    x = torch.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError), recorder:
+        (x.exp() @ x).sum().backward()
+    assert recorder.raised is not None
+    assert str(recorder.raised.operation) == "aten.mm.default"
+    assert [tuple(each.shape) for each in recorder.raised.tensors] == [(2, 3), (2, 3)]
+    assert recorder.raised.dtypes == ["float32"]
+
+
+def test_an_error_that_comes_late_belongs_to_the_operation_that_made_it() -> None:
+    late: list[str] = []
+
+    def wait() -> None:
+        if late:
+            raise RuntimeError(late.pop())
+
+    recorder = Recorder(wait)
+    x = torch.ones(2)
+    late.append("of exp")
+    with pytest.raises(RuntimeError, match="of exp"), recorder:
+        x.exp().sum()
+    assert recorder.raised is not None
+    assert str(recorder.raised.operation) == "aten.exp.default"
+
+
+def test_the_cpu_has_the_features_of_tensors() -> None:
+    about_devices = {"device-module", "streams", "random-state"}
+    assert {name: why_missing(name, "cpu") for name in FEATURES if name not in about_devices} == dict.fromkeys(
+        FEATURES.keys() - about_devices, ""
+    )
+
+
+def test_a_device_that_torch_does_not_know_has_none() -> None:
+    assert all(why_missing(name, "nothing") for name in FEATURES)
+
+
+def test_a_feature_that_gives_other_results_excuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FEATURES, "strides", lambda _: False)
+    assert why_missing("strides", "cpu") == WRONG
+    assert Prober("cpu").why_lacking(call(torch.exp, torch.ones(2, 3).t())) is None
+
+
+def test_a_dtype_that_a_device_lacks_is_the_reason_rather_than_the_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise KeyError("torch.complex64")
+
+    monkeypatch.setitem(FEATURES, "complex64", refuse)
+    told = Prober("cpu").why_lacking(call(torch.exp, torch.ones(2, dtype=torch.complex64)))
+    assert told == "cpu lacks complex64: KeyError: 'torch.complex64'"
