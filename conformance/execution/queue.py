@@ -21,6 +21,11 @@ class Request(msgspec.Struct, kw_only=True):
     lost_with: ForkServer | None = None  # the process that ended, and with it the worker that was running this
 
     @property
+    def is_look(self) -> bool:
+        """Whether it only looks, at a graph or at a feature of a device."""
+        return self.is_sketch or "feature" in self.program
+
+    @property
     def is_sketch(self) -> bool:
         return bool(self.program.get("sketch"))
 

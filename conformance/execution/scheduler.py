@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from conformance.execution.durations import Durations
+from conformance.execution.features import with_features
 from conformance.execution.fork_server import Interpreter
 from conformance.execution.graphs import GraphRecorder
 from conformance.execution.in_process import InProcess
@@ -94,7 +95,7 @@ class Scheduler:
         """The build under test; waits until the worker has imported torch."""
         self.start()
         assert self.executor is not None
-        return self.executor.handshake()
+        return with_features(self.executor.handshake(), self.executor)
 
     @property
     def knows_build(self) -> bool:

@@ -27,7 +27,7 @@ from conformance.model.build import Build
 START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
 FORK_SECONDS = 0.1
 IMPORT_SECONDS = 4.0
-RECORDING_SECONDS = 10.0  # the time limit of a request that only records a graph
+LOOKING_SECONDS = 10.0  # the time limit of a request that only records a graph or tries a feature
 MOST_LOST_TO_RECORDING = 3  # how many workers may end while recording a graph before no more graphs are recorded
 NOT_RECORDED = {"status": "not-run", "reason": "too many workers were lost to recording graphs"}
 DEPTH = 16  # requests that a worker holds: enough that it never waits for the parent
@@ -232,7 +232,7 @@ class Workers:
         """Return how many seconds a worker may take for what it does now."""
         if not worker.is_ready:
             return START_SECONDS
-        return min(self.case_seconds, RECORDING_SECONDS) if worker.sent[0].is_sketch else self.case_seconds
+        return min(self.case_seconds, LOOKING_SECONDS) if worker.sent[0].is_look else self.case_seconds
 
     def read(self, seconds: float) -> bool:
         """Take the messages that come within `seconds`; return whether any worker had something to say."""

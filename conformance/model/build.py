@@ -34,7 +34,7 @@ def target_of(text: str) -> Target:
     return Target(device=device, dtype=dtype)
 
 
-class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A device of a build."""
 
     type: Annotated[str, Meta(description="cpu, cuda, …")]
@@ -43,6 +43,10 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     driver: Annotated[str | None, Meta(description="The version of its run-time library.")]
     absent: Annotated[str | None, Meta(description="Why it can't be used; null when it can.")]
     unknown: Annotated[bool, Meta(description="Whether torch knows no such device at all.")]
+    features: Annotated[
+        dict[str, str],
+        Meta(description="What was tried of tensors, dtypes and the device's module: empty, or why it failed."),
+    ] = {}
 
 
 class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -86,10 +90,16 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def header(self) -> list[str]:
         """Return the lines about this build in pytest's header."""
+        lacks = [
+            f"{device.type} lacks: {', '.join(missing)}"
+            for device in self.devices
+            if (missing := [name for name, why in device.features.items() if why])
+        ]
         present = [f"{device.type} ({device.name})" for device in self.devices if device.absent is None]
         absent = [device.type for device in self.devices if device.absent is not None]
         git = f"git {self.git[:10]}{', debug' if self.debug else ''}"
         return [
             f"torch: {self.torch} ({git}), Python {self.python}, {self.path}",
             f"devices: {', '.join(present)}" + (f"; absent: {', '.join(absent)}" if absent else ""),
+            *lacks,
         ]

@@ -3,7 +3,7 @@
 import msgspec
 
 from conformance.model.outcome import Outcome
-from conformance.model.status import Status
+from conformance.model.status import TABLE, Status
 
 STEP = "the step"  # the path of a failure of a step as a whole
 
@@ -35,5 +35,5 @@ def fingerprint(outcome: Outcome) -> Fingerprint:
     if outcome.signal or outcome.exit_status is not None:
         kind.append(outcome.signal or f"status {outcome.exit_status}")
     # Where a worker ended may depend on when a thread or the garbage collector came to it.
-    step = None if status in ("crash", "timeout") else outcome.step
+    step = None if TABLE[status].ends_worker else outcome.step
     return Fingerprint(status, step, tuple(kind))

@@ -24,6 +24,8 @@ class Engine:
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.
 
+        The answer to one about a `feature` has the `reason` why the device lacks it, or "".
+
         `must_restart` gives the reason when this process must not run another case.
         """
         device = request["device"]
@@ -32,6 +34,8 @@ class Engine:
         self.notes.begin(request["n"])
         is_sketch = request.get("sketch", False)
         runner = self.runners[device]
+        if "feature" in request:
+            return {"n": request["n"], "status": "pass", "reason": runner.prober.why_missing(request["feature"])}
         outcome = runner.run(request, sketch if is_sketch else None)
         if not is_sketch and outcome["status"] in ("fail", "error"):
             why = runner.why_lacking(request, {"n": request["n"], **outcome})

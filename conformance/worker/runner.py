@@ -36,7 +36,7 @@ class Runner:
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
         self.synchronize = synchronizer(device)
         self.errors: Dict[str, bool] = {}  # messages in the last case, and whether they may speak of something missing
-        self.prober = None if device.partition(":")[0] in COMPLETE else Prober(device)
+        self.prober = Prober(device)
         global_state.add_classes(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
@@ -68,7 +68,7 @@ class Runner:
         errors of operations come late.
         """
         errors = self.errors
-        if self.prober is None or not errors:
+        if not errors or self.device.partition(":")[0] in COMPLETE:
             return None
         self.notes.answer(answer)
         recorder = Recorder(self.prober.wait)

@@ -41,6 +41,7 @@ def builds_of(
             "id": name, "torch": build.torch, "name": f"torch {build.torch}, Python {build.python}, {build.system}",
             "release": release_of(build), "label": [], "facts": facts_of(report), "config": build.config,
             "devices": [DEVICE_FACTS, *map(device_row, build.devices)],
+            "features": feature_rows(build),
             "runs": run_lines(report), "is_finished": report.footer is not None, "is_own": report is own,
             "counts": {target: dict(counts) for target, counts in report.counts().items()},
             "why": [[*key, count] for key, count in why.most_common()],
@@ -73,6 +74,14 @@ DEVICE_FACTS = ("Device", "Name", "How many", "Driver", "Why absent")
 def device_row(device: Device) -> tuple[str, ...]:
     name = device.name if device.absent is None else "absent"
     return device.type, name, str(device.count), device.driver or "—", device.absent or ""
+
+
+def feature_rows(build: Build) -> list[list[str]]:
+    """Return the table of what devices can do: a row of names, and one for each feature with why it is missing."""
+    devices = [device for device in build.devices if device.features]
+    names = dict.fromkeys(name for device in devices for name in device.features)
+    rows = [[name, *(device.features.get(name, "not tried") for device in devices)] for name in names]
+    return [["Feature", *(device.type for device in devices)], *rows] if rows else []
 
 
 def free_name(slug: str, taken: Container[str]) -> str:

@@ -14,6 +14,7 @@ function buildSheet(view, build) {
     h("h2", {}, "Planned, run, not run"), countTable(view, build), ...reasons(build),
     h("h2", {}, "The build"), h("table", { class: "facts" }, h("tbody", {}, ...build.facts.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
     h("h2", {}, "Devices"), deviceTable(build.devices),
+    ...featureTable(build.features),
     h("h2", {}, "Compile flags"), h("pre", { tabindex: "0" }, build.config),
   ];
 }
@@ -34,6 +35,13 @@ function reasons(build) {
   if (build.why.length === 0) return [];
   const rows = build.why.map(([target, status, reason, count]) => h("tr", {}, h("th", { scope: "row" }, target), h("td", {}, sign(status), ` ${status}`), h("td", {}, String(count)), h("td", {}, reason)));
   return [h("h3", {}, "Why cases were not run"), scrollingTable("Reasons", ["Target", "Status", "Cases", "Reason"], rows)];
+}
+
+/** @param {string[][]} features why each is missing on each device, or "", below the devices */
+function featureTable([names, ...features]) {
+  if (features.length === 0) return [];
+  const rows = features.map(([name, ...whys]) => h("tr", {}, h("th", { scope: "row" }, name), ...whys.map((why) => h("td", {}, why ? `no: ${why}` : "yes"))));
+  return [h("h2", {}, "What the devices can do"), scrollingTable("Features", names, rows)];
 }
 
 /** @param {string[][]} devices facts of each, below their names */

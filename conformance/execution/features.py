@@ -1,0 +1,38 @@
+"""Has a worker try what each device can do, one feature a request: one that ends the worker costs only itself."""
+
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from conformance.model.build import Build, Device
+
+# The features that conformance/worker/probing.py knows, in the order of tables.
+FEATURES = (
+    *("float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "uint8", "bool"),
+    *("strides", "aliasing-views", "storage", "sparse", "empty"),
+    *("device-module", "random-state", "streams", "amp"),
+)
+
+
+class Executor(Protocol):
+    """What runs requests."""
+
+    def request(self, number: int, program: dict[str, Any]) -> None: ...
+
+    def outcome(self, number: int) -> dict[str, Any]: ...
+
+
+def with_features(build: Build, executor: Executor) -> Build:
+    """Return a build whose devices other than the CPU have `features`."""
+    return replace(build, devices=tuple(looked_at(device, executor) for device in build.devices))
+
+
+def looked_at(device: Device, executor: Executor) -> Device:
+    if device.type == "cpu" or device.absent is not None:
+        return device
+    for number, feature in enumerate(FEATURES, start=1):
+        executor.request(-number, {"device": device.type, "feature": feature})
+    return replace(
+        device,
+        features={feature: executor.outcome(-number)["reason"] for number, feature in enumerate(FEATURES, start=1)},
+    )
