@@ -27,6 +27,12 @@ class Call(NamedTuple):
         return [each for each in tree_flatten(self.arguments)[0] if isinstance(each, torch.Tensor)]
 
     @property
+    def is_uniform(self) -> bool:
+        """Whether all tensors have one shape and none has indices: then kernels, which trust theirs, take others."""
+        shapes = {tuple(each.shape) for each in self.tensors}
+        return len(shapes) < 2 and all(has_fractions(each) for each in self.tensors)
+
+    @property
     def dtypes(self) -> List[str]:
         found = [each for each in tree_flatten(self.arguments)[0] if isinstance(each, torch.dtype)]
         return list(dict.fromkeys(name_of_dtype(each) for each in (*(each.dtype for each in self.tensors), *found)))
@@ -188,7 +194,7 @@ def why_failing(call: Call, device: str) -> str:
     failure on empty tensors says nothing of the operation.
     """
     found = ""
-    for plain in (values_of, ones_of, pair_of, matrix_of):
+    for plain in (values_of, ones_of, *((pair_of, matrix_of) if call.is_uniform else ())):
         arguments = plain_arguments(call, plain)
         if arguments is None or attempt(call.operation, arguments, "cpu") is not None:
             continue
@@ -208,12 +214,16 @@ def plain_arguments(call: Call, plain: Callable[[torch.Tensor], torch.Tensor]) -
         return None
 
 
+def has_fractions(tensor: torch.Tensor) -> bool:
+    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+
+
 def values_of(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to("cpu").contiguous()
 
 
 def ones_of(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.ones(tuple(tensor.shape), dtype=tensor.dtype)
+    return torch.ones(tuple(tensor.shape), dtype=tensor.dtype) if has_fractions(tensor) else values_of(tensor)
 
 
 def pair_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -53,8 +53,22 @@ def test_an_operation_that_works_for_some_plain_input_is_not(works: Any, monkeyp
 
 def test_what_the_cpu_refuses_too_is_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     Fake(monkeypatch, lambda *_: True)
-    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(4)), "fake") != ""  # matrices of 2 by 2 are fine
+    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(4)), "fake") == ""
     assert why_failing(call(torch.linalg.cholesky, torch.ones(3)), "fake") == ""
+
+
+def test_indices_keep_their_values_and_tensors_that_belong_together_their_shapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    def fails(*tensors: torch.Tensor) -> bool:
+        seen.append(tuple(each.tolist() for each in tensors))
+        return True
+
+    Fake(monkeypatch, fails)
+    assert why_failing(call(torch.take, torch.arange(6.0), torch.tensor([5, 0])), "fake")
+    assert seen == [([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [5, 0]), ([1.0] * 6, [5, 0])]
 
 
 def test_a_failure_on_empty_tensors_alone_is_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
