@@ -8,7 +8,7 @@ from conformance.model.build import Build, Device
 
 # The features that conformance/worker/probing.py knows, in the order of tables.
 FEATURES = (
-    *("float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "uint8", "bool"),
+    *("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool", "float64", "complex128"),
     *("strides", "aliasing-views", "storage", "sparse", "empty"),
     *("device-module", "random-state", "streams", "amp"),
 )

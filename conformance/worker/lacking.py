@@ -21,7 +21,9 @@ LACKS = re.compile(
 MAY_LACK = re.compile(r"doesn't support|does not support|dtypes not supported|not supported (?:on|for)")
 NO_MODULE = re.compile(r"module 'torch' has no attribute '(\w+)'")  # the device's own, such as torch.npu
 # Refusals of autograd itself, which have such words too; a Function of the case may lack a method.
-OF_AUTOGRAD = re.compile("You must implement|does not support automatic differentiation|does not require grad")
+OF_AUTOGRAD = re.compile(
+    "You must implement|does not support automatic differentiation|because it is an out= function|does not require grad"
+)
 NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"

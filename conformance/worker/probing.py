@@ -6,13 +6,25 @@ that the CPU accepts. One that works there and fails in a case is at fault.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+import re
+from typing import Any, Callable, Container, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from conformance.worker.lacking import message_of
+
+DOUBLES = ("float64", "complex128")
+SINGLE, DOUBLE = 1e-6, 1e-14  # the most that results near 1 may be off in single and in double precision
+# An error about how an operation was called: it is there, and refuses what it should take.
+ABOUT_ARGUMENTS = re.compile(
+    r"\bbut got\b|\bbut \d+ were given|unexpected keyword|positional argument|must have rank|must match|mismatch"
+)
+
+
+class LessPrecise(Exception):
+    """A device accepts a dtype and does not keep its digits."""
 
 
 class Call(NamedTuple):
@@ -34,12 +46,11 @@ class Call(NamedTuple):
 
     @property
     def dtypes(self) -> List[str]:
-        found = [each for each in tree_flatten(self.arguments)[0] if isinstance(each, torch.dtype)]
-        return list(dict.fromkeys(name_of_dtype(each) for each in (*(each.dtype for each in self.tensors), *found)))
+        return dtypes_in(self.arguments)
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
-    """While it is on, keeps the last call of an operation that raised an error.
+    """While it is on, keeps the last call of an operation that raised an error, and the dtypes that any call had.
 
     It waits for the device after each operation, so that a late error is raised by the operation whose it is.
     """
@@ -48,15 +59,26 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
         super().__init__()
         self.wait = wait
         self.raised: Optional[Call] = None
+        self.dtypes: Set[str] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        arguments = args, kwargs or {}
+        self.dtypes.update(dtypes_in(arguments))
         try:
             result = func(*args, **(kwargs or {}))
             self.wait()
         except Exception as error:
-            self.raised = Call(func, (args, kwargs or {}), error)
+            self.raised = Call(func, arguments, error)
             raise
         return result
+
+
+def dtypes_in(arguments: Any) -> List[str]:
+    """Return the names of the dtypes of all tensors in arguments, and of those that are arguments themselves."""
+    leaves = tree_flatten(arguments)[0]
+    found = [each.dtype for each in leaves if isinstance(each, torch.Tensor)]
+    found += [each for each in leaves if isinstance(each, torch.dtype)]
+    return list(dict.fromkeys(map(name_of_dtype, found)))
 
 
 def name_of_dtype(dtype: torch.dtype) -> str:
@@ -77,6 +99,25 @@ def has_dtype(dtype: torch.dtype) -> Callable[[str], Any]:
     def probe(device: str) -> Any:
         there = torch.ones(2).to(dtype).to(device)
         return ((there + there).cpu() == torch.full((2,), 2).to(dtype)).all()
+
+    return probe
+
+
+def has_double(dtype: torch.dtype) -> Callable[[str], Any]:
+    """Return the probe of a dtype in double precision, which some devices accept and compute in single precision."""
+
+    def probe(device: str) -> Any:
+        wanted = torch.tensor([1 / 3, 0.7], dtype=dtype)
+        there = wanted.to(device)
+        if there.dtype is not dtype:
+            raise LessPrecise(f"tensors become {name_of_dtype(there.dtype)}")
+        for result, right in ((there.cpu(), wanted), (there.exp().cpu(), wanted.exp())):
+            difference = (result - right).abs().max().item()
+            if difference > SINGLE:
+                return False
+            if difference > DOUBLE:
+                raise LessPrecise("computed in single precision")
+        return has_dtype(dtype)(device)
 
     return probe
 
@@ -122,8 +163,9 @@ def has_random_state(device: str) -> Any:
 FEATURES: Dict[str, Callable[[str], Any]] = {
     **{
         name: has_dtype(getattr(torch, name))
-        for name in ("float64", "float16", "bfloat16", "complex64", "complex128", "int64", "int32", "uint8", "bool")
+        for name in ("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool")
     },
+    **{name: has_double(getattr(torch, name)) for name in DOUBLES},
     "strides": has_strides,
     "aliasing-views": has_aliasing_views,
     "storage": has_storage,
@@ -174,12 +216,26 @@ class Prober:
             self.missing[feature] = why_missing(feature, self.device)
         return self.missing[feature]
 
+    def why_less_precise(self, dtypes: Container[str]) -> Optional[str]:
+        """Return why results in one of these dtypes can't have its digits, or None."""
+        for name in DOUBLES:
+            why = self.why_missing(name)
+            if name in dtypes and why not in ("", WRONG):
+                return f"{self.device} lacks {name}: {why}"
+        return None
+
+    @property
+    def has_doubles(self) -> bool:
+        return all(self.why_missing(name) in ("", WRONG) for name in DOUBLES)
+
     def why_lacking(self, call: Call) -> Optional[str]:
         """Return what the device lacks for a call, or None where it has all that the call needs."""
         for feature in features_of(call):
             why = self.why_missing(feature)
             if why not in ("", WRONG):
                 return f"{self.device} lacks {feature}: {why}"
+        if ABOUT_ARGUMENTS.search(str(call.error)):
+            return None
         key = (str(call.operation), *call.dtypes, *(tuple(each.shape) for each in call.tensors))
         if key not in self.operations:
             self.operations[key] = why_failing(call, self.device)

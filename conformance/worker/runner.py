@@ -60,15 +60,15 @@ class Runner:
         return outcome
 
     def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any]) -> Optional[str]:
-        """Return what the device lacks for the case that ran last, or None where its errors are no sign of that.
+        """Return what the device lacks for the case that ran last and did not pass, or None where it is at fault.
 
         `answer` is noted, since what is tried here may end the worker.
 
-        The case is run again to see which operation raised the error. Then it may end a step earlier: on some devices
-        errors of operations come late.
+        The case is run again to see which operation raised the error, and in which dtypes it computes. Then it may end
+        a step earlier: on some devices errors of operations come late.
         """
         errors = self.errors
-        if not errors or self.device.partition(":")[0] in COMPLETE:
+        if self.device.partition(":")[0] in COMPLETE or not (errors or not self.prober.has_doubles):
             return None
         self.notes.answer(answer)
         recorder = Recorder(self.prober.wait)
@@ -80,8 +80,9 @@ class Runner:
         self.run(program, recorded)
         call = recorder.raised
         if call is not None and message_of(call.error) in errors:
-            return self.prober.why_lacking(call)
-        return next((message for message, may_be in errors.items() if may_be), None)
+            return self.prober.why_lacking(call) or self.prober.why_less_precise(recorder.dtypes)
+        why = next((message for message, may_be in errors.items() if may_be), None)
+        return why or self.prober.why_less_precise(recorder.dtypes)
 
 
 def synchronizer(device: str) -> Callable[[], Any]:

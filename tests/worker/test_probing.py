@@ -127,3 +127,40 @@ def test_a_dtype_that_a_device_lacks_is_the_reason_rather_than_the_operation(mon
     monkeypatch.setitem(FEATURES, "complex64", refuse)
     told = Prober("cpu").why_lacking(call(torch.exp, torch.ones(2, dtype=torch.complex64)))
     assert told == "cpu lacks complex64: KeyError: 'torch.complex64'"
+
+
+@pytest.mark.parametrize(
+    ("shift", "told"),
+    [(0.0, ""), (3e-8, "LessPrecise: computed in single precision"), (0.1, WRONG)],
+)
+def test_double_precision_is_judged_by_digits(shift: float, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    exp = torch.Tensor.exp
+    made: list[Any] = []
+
+    def off(tensor: torch.Tensor) -> torch.Tensor:
+        made.append(tensor)
+        return exp(tensor) + (shift if len(made) == 1 else 0.0)  # the first is that of the device
+
+    monkeypatch.setattr(torch.Tensor, "exp", off)
+    assert why_missing("float64", "cpu") == told
+
+
+def test_a_case_in_double_precision_says_nothing_of_a_device_that_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise TypeError("no double here")
+
+    assert Prober("cpu").has_doubles
+    monkeypatch.setitem(FEATURES, "float64", refuse)
+    prober = Prober("cpu")
+    assert not prober.has_doubles
+    assert prober.why_less_precise({"float32", "float64"}) == "cpu lacks float64: TypeError: no double here"
+    assert prober.why_less_precise({"float32", "complex128"}) is None
+    monkeypatch.setitem(FEATURES, "float64", lambda _: False)
+    assert Prober("cpu").has_doubles  # it has them, and they are wrong
+
+
+def test_an_operation_that_refuses_its_arguments_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    Fake(monkeypatch, lambda *_: True)
+    made = call(torch.exp, torch.ones(2))
+    assert Prober("fake").why_lacking(made) is not None
+    assert Prober("fake").why_lacking(made._replace(error=TypeError("expected an npu tensor, but got cpu"))) is None
