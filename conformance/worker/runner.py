@@ -23,6 +23,7 @@ from conformance.worker.lacking import why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
+from conformance.worker.storage import why_hidden
 from conformance.worker.values import Unobservable, event_of, plain
 
 
@@ -186,6 +187,10 @@ class CaseRun:
         self.synchronize()
         for entry in step["expect"]:
             self.line = entry["line"]
+            hidden = self.why_hidden(entry)
+            if hidden:
+                self.unobserved.append({"line": self.line, "path": entry["subject"], "reason": hidden})
+                continue
             try:
                 subject = self.log if is_log(entry) else self.evaluate(entry["subject"])
             except (Exception, GeneratorExit) as error:
@@ -221,6 +226,11 @@ class CaseRun:
             return None
         self.line = failures[0]["line"]
         return failed(failures)
+
+    def why_hidden(self, entry: Dict[str, Any]) -> str:
+        """Return why the device can't show what an expression, or a step that logs, looks at; "" if it can."""
+        steps = [step.get("do", "") for step in self.steps if is_log(entry)]
+        return why_hidden("\n".join([entry["subject"], *steps]), self.device)
 
     def unexpected(self, error: BaseException) -> Dict[str, Any]:
         """Return the result of a step that raised an error that it doesn't expect."""

@@ -18,6 +18,7 @@ from conformance.worker.checks import difference_of
 from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, may_have_other_words
 from conformance.worker.lacking import why_lacking
 from conformance.worker.reference import in_double_precision, names_in, reference_of
+from conformance.worker.storage import why_hidden
 from conformance.worker.values import Unobservable, event_of, one_line, plain
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 and not sys.argv[1].startswith("cpu:") else "cpu"
@@ -139,7 +140,11 @@ CASE.reference = lambda expected: expected
 
 def check(line: int, path: str, it: Any, tolerance: Any = (), **wanted: Any) -> List[Dict[str, Any]]:
     """Return the failures of the checks of an object; line and path are those in the case file."""
-    failures = []
+    failures: List[Dict[str, Any]] = []
+    hidden = why_hidden(path, DEVICE)
+    if hidden:
+        UNOBSERVED.append(f"{path}: {hidden}")
+        return failures
     try:
         subject = it if path.isidentifier() else it()
     except (Exception, GeneratorExit) as error:

@@ -1,4 +1,4 @@
-"""Tells whether two tensors share memory, in a way that their device answers.
+"""Tells how tensors lie in memory, as far as their device shows it, and whether two share it.
 
 On the CPU and on CUDA that is the address of their storage. Elsewhere a tensor may have no storage, an address that
 means nothing, or one of its own for each view. There each way is tried first, on tensors that are known to share
@@ -8,11 +8,15 @@ memory and on one that doesn't, and the first that tells them apart is taken.
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any, Callable, List, Optional
 
 import torch
 
 from conformance.worker.values import FULL_DEVICES, Unobservable, on_cpu, plain
+
+OF_ADDRESS = re.compile(r"\.data_ptr\(")
+OF_STRIDES = re.compile(r"\.(?:stride|storage_offset|is_contiguous)\(")
 
 Way = Callable[[torch.Tensor, torch.Tensor], bool]
 
@@ -33,6 +37,40 @@ def shares_storage(first: torch.Tensor, second: torch.Tensor) -> bool:
         raise
     except Exception as error:  # unusual tensors, such as those of another layout
         raise Unobservable(plain(error)) from None
+
+
+def why_hidden(text: str, device: str) -> str:
+    """Return why an expression of a case can't look at memory on a device; "" if it can, or doesn't."""
+    kind = device.partition(":")[0]
+    if OF_ADDRESS.search(text) and not has_addresses(kind):
+        return f"{kind} shows no addresses"
+    return f"{kind} keeps no strides" if OF_STRIDES.search(text) and not has_strides(kind) else ""
+
+
+@functools.lru_cache(maxsize=None)
+def has_addresses(kind: str) -> bool:
+    """Whether tensors of a device have addresses that tell them apart."""
+    if kind in FULL_DEVICES:
+        return True
+    with torch.inference_mode(False), torch.no_grad():
+        try:
+            first, other = (torch.zeros(2, dtype=torch.float32).to(kind) for _ in range(2))
+            return bool(first.data_ptr() == first.detach().data_ptr() != other.data_ptr() != 0)
+        except Exception:
+            return False
+
+
+@functools.lru_cache(maxsize=None)
+def has_strides(kind: str) -> bool:
+    """Whether a device keeps the elements of a transposed or expanded tensor where they are."""
+    if kind in FULL_DEVICES:
+        return True
+    with torch.inference_mode(False), torch.no_grad():
+        try:
+            tensor = torch.zeros((2, 3), dtype=torch.float32).to(kind)
+            return bool(tensor.t().stride() == (1, 3) or tensor[:1].expand(2, 3).stride() == (0, 1))
+        except Exception:
+            return True  # the check itself will say what is wrong
 
 
 def have_one_address(first: torch.Tensor, second: torch.Tensor) -> bool:
