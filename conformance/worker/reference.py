@@ -50,16 +50,16 @@ def wide_module(module: torch.nn.Module) -> torch.nn.Module:
             for tensor in held.values():
                 if isinstance(tensor, torch.Tensor) and not torch.nn.parameter.is_lazy(tensor):
                     copies[id(tensor)] = wide_alike(tensor)
-    return copy.deepcopy(module, copies).to("cpu").requires_grad_(False)
+    return copy.deepcopy(module, copies).to("cpu")
 
 
 def wide_alike(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a wide copy that is a parameter if `tensor` is one."""
-    copied = wide_with_grad(tensor)
+    """Return a wide copy that is a parameter with its gradient if `tensor` is one."""
+    copied = wide(tensor)
     if not isinstance(tensor, torch.nn.Parameter):
         return copied
     parameter = torch.nn.Parameter(copied, requires_grad=False)
-    parameter.grad = copied.grad
+    parameter.grad = None if tensor.grad is None else wide(tensor.grad)
     return parameter
 
 

@@ -95,7 +95,7 @@ def write_is_seen(first: torch.Tensor, second: torch.Tensor) -> bool:
     Raises Unobservable if that can't be tried, or if they may be different parts of one memory.
     """
     alias = first.data  # has a version counter of its own
-    before, kept = state_of(first, second), on_cpu(alias)
+    before, kept = state_of(first, second), on_cpu(alias).clone()
     try:
         alias.copy_((kept == 0).to(kept.dtype))  # differs from each number, also from NaN
         during = state_of(first, second)
