@@ -241,7 +241,7 @@ def test_what_an_expression_makes_lies_on_the_cpu_whatever_the_target(engine: En
     assert engine.run(request_of(case, device="meta"))["status"] == "pass"
 
 
-class NeverCopied(torch.Tensor):
+class NeverCopied(torch.Tensor):  # type: ignore[misc]
     """A tensor whose device can't copy it."""
 
     def __deepcopy__(self, memo: object) -> torch.Tensor:
