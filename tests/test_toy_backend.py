@@ -86,3 +86,43 @@ def test_an_operation_that_works_but_not_in_a_case_is_an_error(library: Path, tm
     assert status == 1, printed
     assert any(each["status"] == "error" and "error 17" in each["failures"][0]["observed"] for each in found.values())
     assert not any("error 17" in each.get("reason", "") for each in found.values())
+
+
+READS = """
+import torch, toy_backend
+from torch.utils._python_dispatch import TorchDispatchMode
+from conformance.worker.reference import reference_of
+from conformance.worker.values import elements
+
+VIEWS = {f"aten.{name}.default" for name in ("detach", "_conj", "_neg_view")}
+
+class Recorder(TorchDispatchMode):
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if any(isinstance(each, torch.Tensor) and each.device.type == "toy" for each in args):
+            ran.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+z = torch.tensor([1 + 2j, 3 - 1j]).to("toy")
+leaf = torch.tensor([[1.0, 2.0], [3.0, 4.0]]).to("toy").requires_grad_()
+module = torch.nn.Linear(2, 2).to("toy")
+with torch.autograd.forward_ad.dual_level():
+    dual = torch.autograd.forward_ad.make_dual(leaf.detach(), torch.ones(2, 2).to("toy"))
+    for read, value in (
+        (elements, z.conj()), (elements, z.conj().imag), (elements, leaf.t()[1]), (elements, leaf * 2),
+        (elements, dual), (reference_of, leaf), (reference_of, module),
+    ):
+        ran = []
+        with Recorder():
+            found = read(value)
+        print(found if read is elements else type(found).__name__, *sorted(set(ran) - VIEWS), sep=" | ")
+"""
+
+
+def test_values_are_read_by_one_transfer_and_no_other_operation(library: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", READS], cwd=ROOT, check=False, text=True, capture_output=True, timeout=900,
+        env={**os.environ, "PYTHONPATH": str(BACKEND), "TOY_BUILD": str(library)},
+    )  # fmt: skip
+    found = ["[(1-2j), (3+1j)]", "[-2.0, 1.0]", "[2.0, 4.0]", "[[2.0, 4.0], [6.0, 8.0]]", "[[1.0, 2.0], [3.0, 4.0]]"]
+    expected = [f"{value} | aten._to_copy.default" for value in (*found, "Tensor", "Linear")]
+    assert done.stdout.splitlines() == expected, done.stderr

@@ -161,9 +161,11 @@ class CaseReader:
         return alternatives
 
     def part(self, node: Node, path: str) -> Any:
-        """Return a part of `match`: text, or {"regex": pattern}."""
+        """Return a part of `match`: text, {"kernel": text}, or {"regex": pattern}."""
         if isinstance(node.value, str):
             return node.value
+        if "kernel" in node.value:
+            return {"kernel": node.value["kernel"].value}
         pattern = node.value["regex"]
         wrong = patterns.pattern_problem(pattern.value)
         if wrong:

@@ -6,7 +6,7 @@ Steps are in the format of requests to a worker; `program.py` chooses the altern
      "raises": [{"type": "RuntimeError", "match": ["version 1"], "torch": "<2.8", "line": 8}, …], "warns": […]}
     {"line": 9, "expect": [{"line": 10, "subject": "a", "checks": [["grad", <value>, 10], …]}]}
 
-a part of `match` may be {"regex": pattern}; a value is JSON as it stands, {"expr": text}, or
+a part of `match` may be {"regex": pattern} or {"kernel": text}; a value is JSON as it stands, {"expr": text}, or
 {"torch": {condition: value, …}}.
 """
 

@@ -25,6 +25,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     exception: Annotated[str, Meta(description="The type of the error or warning that was observed.")] = ""
 
 
+class Unobserved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An expectation that was left out, because the device can't show what it is about."""
+
+    line: Line
+    path: Annotated[str, Meta(description="What was to be looked at, such as a.stride.")]
+    reason: Annotated[str, Meta(description="Why it can't be seen.")]
+
+
 class Issue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The known issue of a known or fixed outcome."""
 
@@ -54,6 +62,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     exit_status: Annotated[int | None, Meta(description="The status with which its worker exited.")] = None
     stderr: Annotated[str, Meta(description="The end of its worker's stderr.")] = ""
     failures: tuple[Failure, ...] = ()
+    unobserved: Annotated[
+        tuple[Unobserved, ...], Meta(description="Expectations that were left out; the others were judged.")
+    ] = ()
     issue: Issue | None = None
     run: Annotated[
         Count, Meta(description="The run that it is of: 0 for the header's, n for the nth of partial_runs.")
@@ -64,11 +75,20 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         return self.case, self.target
 
     @property
+    def unobserved_text(self) -> str:
+        """Which expectations were left out and why, in one line; empty if none were."""
+        reasons: dict[str, list[str]] = {}
+        for each in self.unobserved:
+            reasons.setdefault(each.reason, []).append(each.path)
+        listed = "; ".join(f"{', '.join(dict.fromkeys(paths))} ({reason})" for reason, paths in reasons.items())
+        return listed and f"not observed: {listed}"
+
+    @property
     def summary(self) -> str:
-        """The first failure, or the reason for the status, in one line."""
+        """The first failure, the reason for the status, or what was left out, in one line."""
         known = f"{self.issue.reason} " if self.issue is not None else ""
         if not self.failures:
-            return f"{known}{self.reason}".rstrip()
+            return f"{known}{self.reason}".rstrip() or self.unobserved_text
         first = self.failures[0]
         more = f" (and {len(self.failures) - 1} more)" if len(self.failures) > 1 else ""
         path = f"{first.path}: " if first.path else ""
@@ -80,6 +100,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
             self,
             line=None if self.line is None else self.line + lines,
             failures=tuple(msgspec.structs.replace(each, line=each.line + lines) for each in self.failures),
+            unobserved=tuple(msgspec.structs.replace(each, line=each.line + lines) for each in self.unobserved),
             traceback=tuple((line + lines, name) for line, name in self.traceback),
         )
 

@@ -27,7 +27,7 @@ from conformance.model.report import (
 from conformance.model.status import RED
 from conformance.pytest_plugin.cache import PageCache
 from conformance.pytest_plugin.session import ConformanceSession
-from conformance.render.text import count_words, run_lines
+from conformance.render.text import count_words, run_lines, unobserved_line
 from conformance.results.checkout import suite_commit
 from conformance.results.compact import filled
 from conformance.results.journal import Journal
@@ -188,4 +188,13 @@ class Recorder:
         cells = [["topic", *totals], *([name, *(count_words(by[each]) or "-" for each in totals)] for name, by in rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
-        return [*lines, *self.notes]
+        run = [self.journal.outcomes[pair] for pair in self.journal.report.pairs if pair in self.journal.outcomes]
+        return [*lines, *filter(None, [unobserved_line(run)]), *self.unobserved_lines(run), *self.notes]
+
+    def unobserved_lines(self, run: Sequence[Outcome]) -> list[str]:
+        """Return a line for each case with expectations that could not be observed; none without -v."""
+        if self.config.get_verbosity() < 1:
+            return []
+        return [
+            f"  {outcome.case}[{outcome.target}] {outcome.unobserved_text}" for outcome in run if outcome.unobserved
+        ]

@@ -31,6 +31,8 @@ def failure_text(
         lines.append(f"  called from {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
         lines.append(outcome.reason)
+    if outcome.unobserved_text:
+        lines.append(outcome.unobserved_text)
     for entry in known if TABLE[outcome.status].tells_of_torch else ():
         if outcome.issue is not None:
             lines += [f"known issue: {entry.reason}", *([f"     {entry.link}"] if entry.link else [])]

@@ -136,8 +136,14 @@ def step_text(step: Step, release: str) -> str:
 def raised_text(expected: Mapping[str, Any]) -> str:
     if expected["type"] is None:
         return NOTHING
-    parts = [part if isinstance(part, str) else f"/{part['regex']}/" for part in expected["match"]]
-    return f"{expected['type']}: " + " … ".join(parts)
+    return f"{expected['type']}: " + " … ".join(map(part_text, expected["match"]))
+
+
+def part_text(part: str | Mapping[str, str]) -> str:
+    """Return a part of an expected message: text, a kernel's text, or a regular expression."""
+    if isinstance(part, str):
+        return part
+    return part["kernel"] if "kernel" in part else f"/{part['regex']}/"
 
 
 def value_text(value: Any) -> str:

@@ -8,7 +8,7 @@ from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.status import RED, TABLE
 from conformance.render.markdown import fitted, render
 from conformance.render.page.builds import release_key
-from conformance.render.text import build_name, count_words, outcome_line, run_lines
+from conformance.render.text import build_name, count_words, outcome_line, run_lines, unobserved_line
 
 NAMED = 20  # cases that are named where many share a reason
 HEADINGS = {"defects of the suite, which say nothing about torch": False, "red": True}
@@ -24,8 +24,9 @@ def summary_of(reports: Sequence[Report], limit: int) -> str:
 def build_summary(report: Report, targets: Sequence[str]) -> dict[str, Any]:
     """Return what the template prints of a report.
 
-    `missing` is None for a finished run, `runs` is empty for a report of one run, `counts` has a cell for each target,
-    and `red` keeps outcomes that say something about torch apart from defects of the suite.
+    `missing` is None for a finished run, `unobserved` is empty where all could be observed, `runs` is empty for a
+    report of one run, `counts` has a cell for each target, and `red` keeps outcomes that say something about torch
+    apart from defects of the suite.
     """
     outcomes = report.by_pair()
     cases = {case.id: case for case in report.cases}
@@ -40,7 +41,7 @@ def build_summary(report: Report, targets: Sequence[str]) -> dict[str, Any]:
                       if TABLE[each.status].tells_of_torch == tells_of_torch]
             for heading, tells_of_torch in HEADINGS.items()
         },
-        "idle": idle_of(outcomes),
+        "idle": idle_of(outcomes), "unobserved": unobserved_line(outcomes.values()),
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ The lines are not escaped: the caller escapes them for the place where they are 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -36,6 +36,12 @@ def run_lines(report: Report) -> list[str]:
 def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:
     """Return the counts that are not zero, in order, such as `3 pass, 1 fail`."""
     return ", ".join(f"{counts[name]} {name.replace('-', ' ')}" for name in order if counts.get(name))
+
+
+def unobserved_line(outcomes: Iterable[Outcome]) -> str:
+    """Return how many expectations of how many cases were left out; empty if none were."""
+    counts = [len(outcome.unobserved) for outcome in outcomes if outcome.unobserved]
+    return f"{sum(counts):,} expectations of {len(counts):,} cases could not be observed" if counts else ""
 
 
 def outcome_line(outcome: Outcome) -> str:

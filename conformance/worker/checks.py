@@ -3,18 +3,39 @@
 A check takes the object, the expected value, the running case, and the rtol and atol of the expectation. It returns
 None when the expectation holds, else the expected and the observed value as text. Warnings during a check are not part
 of any step; the runner drops them.
+
+A check raises Unobservable where the device can't show what it looks at. That may be how a tensor lies in memory: its
+storage, strides and layout, the elements of a layout that isn't strided, and whether it is an inference tensor. It is
+never what autograd itself keeps (leaf, requires_grad, gradient, node, version) or a result; an error there is torch's.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from conformance.worker.values import EXACT, TOLERANCES, agree, all_are, display_value, name_of_node, plain
+from conformance.worker.storage import has_strides, shares_storage
+from conformance.worker.values import (
+    EXACT,
+    FULL_DEVICES,
+    TOLERANCES,
+    Unobservable,
+    agree,
+    all_are,
+    display_value,
+    name_of_node,
+    plain,
+)
 
 Mismatch = Optional[Tuple[str, str]]
 Check = Callable[[Any, Any, Any, Dict[str, float]], Mismatch]
+# Nodes of functions that PyTorch composes of others on the CPU, and those that stand there on some other devices.
+OTHER_NODES = {
+    "LinalgVectorNormBackward0": r"NormBackward\d",
+    "AddmmBackward0": "LinearBackward0",
+}
 
 
 def difference_of(subject: Any, name: str, expected: Any, case: Any, tolerance: Dict[str, float]) -> Mismatch:
@@ -33,6 +54,55 @@ def sees(look: Callable[[Any], Any], meant: Optional[Callable[[Any, Any], Any]] 
             expected = meant(expected, case)
         observed = look(subject)
         return None if agree(observed, expected, EXACT) else (display_value(expected), display_value(observed))
+
+    return compare
+
+
+def looks_at_memory(look: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return `look`, with Unobservable in place of the errors of devices that may be unable to show it."""
+
+    def seen(tensor: torch.Tensor) -> Any:
+        try:
+            return look(tensor)
+        except Unobservable:
+            raise
+        except Exception as error:
+            if tensor.device.type in FULL_DEVICES:
+                raise
+            raise Unobservable(plain(error)) from None
+
+    return seen
+
+
+def looks_at_strides(look: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return `look`, with Unobservable on devices that keep no strides, too."""
+
+    def seen(tensor: torch.Tensor) -> Any:
+        if not has_strides(tensor.device.type):
+            raise Unobservable(f"{tensor.device.type} keeps no strides")
+        return look(tensor)
+
+    return looks_at_memory(seen)
+
+
+def is_node_of(observed: Any, expected: Any, device: str) -> bool:
+    """Whether a node's name, or each of a list, is the expected one, or one that PyTorch may use in its place."""
+    if isinstance(expected, list):
+        return len(observed) == len(expected) and all(map(is_node_of, observed, expected, [device] * len(expected)))
+    pattern = OTHER_NODES.get(expected) if device not in FULL_DEVICES else None
+    return agree(observed, expected, EXACT) or bool(pattern and observed and re.fullmatch(pattern, observed))
+
+
+def sees_nodes(look: Callable[[Any], Any]) -> Check:
+    """Return a check that compares names of nodes."""
+
+    def compare(subject: torch.Tensor, expected: Any, _: Any, __: Dict[str, float]) -> Mismatch:
+        if isinstance(expected, str):
+            expected = expected.rpartition("::")[2]
+        observed = look(subject)
+        if is_node_of(observed, expected, subject.device.type):
+            return None
+        return display_value(expected), display_value(observed)
 
     return compare
 
@@ -108,10 +178,18 @@ def check_grad(subject: torch.Tensor, expected: Any, case: Any, tolerance: Dict[
     if not inner:
         return check_value(grad, expected, case, tolerance)
     own = {name: value for name, value, _ in inner if name in ("rtol", "atol")}
+    hidden: Optional[Unobservable] = None
     for name, value, _ in inner:
-        difference = None if name in own else difference_of(grad, name, value, case, {**tolerance, **own})
+        try:
+            difference = None if name in own else difference_of(grad, name, value, case, {**tolerance, **own})
+        except Unobservable as error:
+            error.within = f".{name}{error.within}"
+            hidden = hidden or error
+            continue
         if difference:
             return f"{name} {difference[0]}", difference[1]
+    if hidden is not None:
+        raise hidden
     return None
 
 
@@ -148,36 +226,23 @@ def is_shared(shared: bool) -> Check:
     return compare
 
 
-def shares_storage(first: torch.Tensor, second: torch.Tensor) -> bool:
-    pointers = [storage_pointer(first), storage_pointer(second)]
-    if 0 not in pointers:
-        return pointers[0] == pointers[1]
-    is_alias = getattr(torch._C, "_is_alias_of", None)  # for devices without addresses
-    return bool(is_alias(first, second)) if is_alias is not None else False
-
-
-def storage_pointer(tensor: torch.Tensor) -> int:
-    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return int(storage.data_ptr())
-
-
 # Each check by its name in cases; a script includes only the entries that it needs.
 CHECKS: Dict[str, Check] = {
     "is_leaf": sees(lambda t: t.is_leaf),
     "requires_grad": sees(lambda t: t.requires_grad),
     "retains_grad": sees(lambda t: t.retains_grad),
-    "is_inference": sees(lambda t: t.is_inference()),
+    "is_inference": sees(looks_at_memory(lambda t: t.is_inference())),
     "grad": check_grad,
-    "grad_fn": sees(lambda t: name_of_node(t.grad_fn), lambda name, _: name and name.rpartition("::")[2]),
-    "next_functions": sees(lambda t: [name_of_node(node) for node, _ in t.grad_fn.next_functions]),
+    "grad_fn": sees_nodes(lambda t: name_of_node(t.grad_fn)),
+    "next_functions": sees_nodes(lambda t: [name_of_node(node) for node, _ in t.grad_fn.next_functions]),
     "value": check_value,
     "log": check_value,
     "version": sees(lambda t: t._version),
     "output_nr": sees(lambda t: t.output_nr),
     "shape": sees(shape_of),
-    "stride": sees(lambda t: list(t.stride())),
-    "is_contiguous": sees(lambda t: t.is_contiguous()),
-    "layout": sees(lambda t: str(t.layout).rpartition(".")[2]),
+    "stride": sees(looks_at_strides(lambda t: list(t.stride()))),
+    "is_contiguous": sees(looks_at_strides(lambda t: t.is_contiguous())),
+    "layout": sees(looks_at_memory(lambda t: str(t.layout).rpartition(".")[2])),
     "dtype": sees(dtype_of, lambda name, case: case.dtype_name if name == "target" else name),
     "device": sees(device_of, lambda name, case: case.device.partition(":")[0] if name == "target" else name),
     "type": sees(lambda t: type(t).__name__),

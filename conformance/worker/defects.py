@@ -6,7 +6,7 @@ import os
 import traceback
 from typing import Any, Dict
 
-from conformance.worker import checks, factories, functions, namespace, reference, sandbox, values
+from conformance.worker import checks, factories, functions, namespace, reference, sandbox, storage, values
 from conformance.worker.failures import MESSAGE, TORCH, portable_message
 
 OWN = os.path.dirname(__file__) + os.sep
@@ -16,9 +16,10 @@ OFFERED = frozenset(module.__file__ for module in (factories, functions, namespa
 LOOKS = frozenset(
     function.__code__
     for function in (
-        values.elements, values.is_node, values.name_of_node, checks.shape_of, checks.dtype_of, checks.device_of,
-        checks.grad_of, checks.base_of, checks.shares_storage, checks.storage_pointer, reference.wide,
-        reference.wide_with_grad, reference.wide_module,
+        values.elements, values.on_cpu, values.flipped, values.is_node, values.name_of_node, checks.shape_of,
+        checks.dtype_of, checks.device_of, checks.grad_of, checks.base_of, storage.shares_storage,
+        storage.have_one_address, storage.are_aliases, storage.storage_pointer, reference.wide,
+        reference.wide_with_grad, reference.wide_alike, reference.wide_module,
     )
 )  # fmt: skip
 

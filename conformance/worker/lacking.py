@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import Optional
 
-from conformance.worker.values import one_line
+from conformance.worker.values import FULL_DEVICES, one_line
 
-COMPLETE = ("cpu", "cuda")  # devices that have all operations: what these lack is known by their words alone
 REASON = 200  # how many characters of a message are kept
 LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
@@ -44,7 +43,7 @@ def why_lacking(error: BaseException, device: str, dtype_name: str) -> Optional[
     is_lacking = (
         isinstance(error, NotImplementedError)
         or LACKS.search(text)
-        or (device.partition(":")[0] in COMPLETE and may_be_lacking(error))
+        or (device.partition(":")[0] in FULL_DEVICES and may_be_lacking(error))
         or (module is not None and module[1] == device.partition(":")[0])
     )
     return message_of(error) if is_lacking else None

@@ -9,6 +9,8 @@ from typing import Any, Callable, Dict, FrozenSet
 
 import torch
 
+from conformance.worker.values import on_cpu
+
 
 def reference_of(value: Any) -> Any:
     """Return a detached copy of `value` on the CPU, in float64 or complex128 unless it is integral.
@@ -38,19 +40,36 @@ def wide_with_grad(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def wide_module(module: torch.nn.Module) -> torch.nn.Module:
-    """Return a copy of a module with its gradients, which deepcopy leaves out."""
-    copied = copy.deepcopy(module).to(device="cpu", dtype=torch.float64)
-    for original, parameter in zip(module.parameters(), copied.parameters()):  # noqa: B905 - newer than Python 3.8
-        parameter.grad = None if original.grad is None else wide(original.grad)
-    return copied.requires_grad_(False)
+    """Return a copy of a module with its gradients, which deepcopy leaves out.
+
+    deepcopy finds each tensor copied already, so that its device need not be able to copy one.
+    """
+    copies: Dict[int, Any] = {}
+    for part in module.modules():
+        for held in (part._parameters, part._buffers, vars(part)):
+            for tensor in held.values():
+                if isinstance(tensor, torch.Tensor) and not torch.nn.parameter.is_lazy(tensor):
+                    copies[id(tensor)] = wide_alike(tensor)
+    return copy.deepcopy(module, copies).to("cpu")
+
+
+def wide_alike(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a wide copy that is a parameter with its gradient if `tensor` is one."""
+    copied = wide(tensor)
+    if not isinstance(tensor, torch.nn.Parameter):
+        return copied
+    parameter = torch.nn.Parameter(copied, requires_grad=False)
+    parameter.grad = None if tensor.grad is None else wide(tensor.grad)
+    return parameter
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
-    dense = tensor.detach() if tensor.layout is torch.strided else tensor.detach().to_dense()
+    moved = on_cpu(tensor)
+    dense = moved if moved.layout is torch.strided else moved.to_dense()
     dtype = (
         torch.complex128 if dense.dtype.is_complex else torch.float64 if dense.dtype.is_floating_point else dense.dtype
     )
-    return dense.to(device="cpu", dtype=dtype, copy=True)
+    return dense.to(dtype=dtype, copy=True)
 
 
 @functools.lru_cache(maxsize=None)

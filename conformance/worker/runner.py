@@ -11,15 +11,22 @@ import torch
 
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
-from conformance.worker.failures import exception_name, failure, failures_of_error, failures_of_warnings
+from conformance.worker.failures import (
+    exception_name,
+    failure,
+    failures_of_error,
+    failures_of_warnings,
+    may_have_other_words,
+)
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import COMPLETE, may_be_lacking, message_of, why_lacking
+from conformance.worker.lacking import may_be_lacking, message_of, why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
-from conformance.worker.probing import Prober, Recorder
+from conformance.worker.probing import Prober, Recorder, waiter
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
-from conformance.worker.values import event_of, plain
+from conformance.worker.storage import why_hidden
+from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, plain
 
 
 class Runner:
@@ -68,7 +75,7 @@ class Runner:
         a step earlier: on some devices errors of operations come late.
         """
         errors = self.errors
-        if self.device.partition(":")[0] in COMPLETE or not (errors or not self.prober.has_doubles):
+        if self.device.partition(":")[0] in FULL_DEVICES or not (errors or not self.prober.has_doubles):
             return None
         self.notes.answer(answer)
         recorder = Recorder(self.prober.wait)
@@ -85,26 +92,30 @@ class Runner:
         return why or self.prober.why_less_precise(recorder.dtypes)
 
 
-def synchronizer(device: str) -> Callable[[], Any]:
+def synchronizer(device: str) -> Callable[[], None]:
+    """Return a function that waits until a device and autograd's threads are done; it never raises."""
+    waits = [] if device == "cpu" else [engine_wait(device), waiter(device)]
+
+    def synchronize() -> None:
+        for wait in waits:
+            with contextlib.suppress(Exception):  # the cases will show the failure
+                wait()
+
+    return synchronize
+
+
+def engine_wait(device: str) -> Callable[[], Any]:
     """Return a function that waits until autograd's threads have released the objects of earlier tasks.
 
     On a device, backward runs in a thread of the engine, which may hold the graph for a while after the result is
-    ready. It releases one task before it begins the next, so a small task is run. If the device can't run that, there
-    is no synchronization, and the cases will show the failure.
+    ready. It releases one task before it begins the next, so a small task is run.
     """
-    if device == "cpu":
-        return lambda: None
     try:
         leaf = torch.ones((), device=device, requires_grad=True)
         root, weight = leaf * 1, torch.ones((), device=device)  # made now, since a case may disable gradients
     except Exception:
-        return lambda: None
-
-    def synchronize() -> None:
-        with contextlib.suppress(Exception):
-            torch.autograd.grad(root, leaf, weight, retain_graph=True)
-
-    return synchronize
+        return lambda: None  # the device can't run that
+    return lambda: torch.autograd.grad(root, leaf, weight, retain_graph=True)
 
 
 def shared_classes(offered: Dict[str, Any]) -> Set[type]:
@@ -129,6 +140,8 @@ class CaseRun:
         self.log: List[Any] = []
         self.warned: List[warnings.WarningMessage] = []
         self.errors: Dict[str, bool] = {}
+        self.judged = 0  # expectations that could be looked at
+        self.unobserved: List[Dict[str, Any]] = []  # and those that couldn't
         self.step = self.line = 0
         self.names: Dict[str, Any] = {
             "__builtins__": runner.offered, "__name__": MODULE, "log": self.add_to_log, "dtype": self.dtype,
@@ -140,9 +153,10 @@ class CaseRun:
     def guarded(self, go: Callable[[CaseRun], Dict[str, Any]]) -> Dict[str, Any]:
         """Return the result of `go`, or that of the current step if an error was raised outside statements."""
         try:
-            return go(self)
+            result = go(self)
         except (Exception, GeneratorExit) as error:
-            return {"step": self.step, "line": self.line, **(self.own_defect(error) or self.unexpected(error))}
+            result = {"step": self.step, "line": self.line, **(self.own_defect(error) or self.unexpected(error))}
+        return {**result, "unobserved": self.unobserved} if self.unobserved else result
 
     def all_steps(self) -> Dict[str, Any]:
         for step in self.steps:
@@ -151,6 +165,9 @@ class CaseRun:
             problem = self.statements(step) if "do" in step else self.expectations(step)
             if problem is not None:
                 return {"step": self.step, "line": self.line, **problem}
+        if self.unobserved and not self.judged:
+            first = self.unobserved[0]
+            return {"status": "unsupported", "reason": f"nothing can be observed: {first['path']}: {first['reason']}"}
         return {"status": "pass"}
 
     def live(self, expression: Dict[str, str]) -> Any:
@@ -181,14 +198,14 @@ class CaseRun:
             if defect is not None:
                 return defect
         given = self.warned[before:]
-        failures = []
-        if "raises" in step:
-            failures += failures_of_error(step["raises"], raised)
-        elif raised is not None:
+        if raised is not None and "raises" not in step:
             return self.unexpected(raised)
-        if "warns" in step:
-            failures += failures_of_warnings(step["warns"], given)
-        lacking = self.lacking(raised) if failures and raised is not None else None
+        self.judged += "raises" in step or "warns" in step
+        wrong = failures_of_error(step["raises"], raised) if "raises" in step else []
+        failures = failures_of_warnings(step["warns"], given, self.device) if "warns" in step else []
+        lacking = self.lacking(raised) if raised is not None and (wrong or failures) else None
+        if wrong and not may_have_other_words(step["raises"], raised, self.device):
+            failures = wrong + failures
         if raised is not None:
             raised.__traceback__ = None  # its frames keep tensors alive
         return lacking or (failed(failures) if failures else None)
@@ -198,6 +215,10 @@ class CaseRun:
         self.synchronize()
         for entry in step["expect"]:
             self.line = entry["line"]
+            hidden = self.why_hidden(entry)
+            if hidden:
+                self.unobserved.append({"line": self.line, "path": entry["subject"], "reason": hidden})
+                continue
             try:
                 subject = self.log if is_log(entry) else self.evaluate(entry["subject"])
             except (Exception, GeneratorExit) as error:
@@ -213,8 +234,13 @@ class CaseRun:
                 self.line = line
                 exception = ""
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
+                self.judged += 1
                 try:
                     difference = difference_of(subject, name, expected, self, tolerance)
+                except Unobservable as error:
+                    self.judged -= not error.within
+                    self.unobserved.append({"line": line, "path": path + error.within, "reason": str(error)})
+                    continue
                 except (Exception, GeneratorExit) as error:
                     ending = self.own_defect(error) or self.lacking(error)
                     if ending is not None:
@@ -228,6 +254,11 @@ class CaseRun:
             return None
         self.line = failures[0]["line"]
         return failed(failures)
+
+    def why_hidden(self, entry: Dict[str, Any]) -> str:
+        """Return why the device can't show what an expression, or a step that logs, looks at; "" if it can."""
+        steps = [step.get("do", "") for step in self.steps if is_log(entry)]
+        return why_hidden("\n".join([entry["subject"], *steps]), self.device)
 
     def unexpected(self, error: BaseException) -> Dict[str, Any]:
         """Return the result of a step that raised an error that it doesn't expect."""
@@ -251,7 +282,8 @@ class CaseRun:
 
     def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
-        reason = why_lacking(error, self.device, self.dtype_name)
+        unobservable = isinstance(error, Unobservable)  # such as elements for the log
+        reason = str(error) if unobservable else why_lacking(error, self.device, self.dtype_name)
         if reason is None:
             self.errors[message_of(error)] = may_be_lacking(error)
         return None if reason is None else {"status": "unsupported", "reason": reason}

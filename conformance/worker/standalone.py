@@ -15,10 +15,11 @@ from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Tuple
 import torch
 
 from conformance.worker.checks import difference_of
-from conformance.worker.failures import failure, failures_of_error, failures_of_warnings
+from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, may_have_other_words
 from conformance.worker.lacking import why_lacking
 from conformance.worker.reference import in_double_precision, names_in, reference_of
-from conformance.worker.values import event_of, one_line, plain
+from conformance.worker.storage import why_hidden
+from conformance.worker.values import Unobservable, event_of, one_line, plain
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 and not sys.argv[1].startswith("cpu:") else "cpu"
 DTYPE = sys.argv[2] if len(sys.argv) > 2 else "float32"
@@ -32,8 +33,14 @@ if torch.__version__.startswith("2.3."):
     import torch._dynamo  # it stays broken if a transform is active when it is imported
 
 
+JUDGED: List[Any] = []  # the expectations that could be looked at
+UNOBSERVED: List[str] = []  # and why others couldn't
+
+
 def stop(verdict: str, failures: Iterable[Dict[str, Any]] = ()) -> NoReturn:
     """End the script; its last line is the verdict with the last failure."""
+    if verdict == "pass" and UNOBSERVED and not JUDGED:
+        verdict = f"unsupported: nothing can be observed: {UNOBSERVED[0]}"
     told = "{line}, {path}: expected {expected}, observed {observed}"
     lines = [f"{verdict}: line " + told.format(**found) for found in failures]
     for line in lines or [verdict]:
@@ -43,7 +50,7 @@ def stop(verdict: str, failures: Iterable[Dict[str, Any]] = ()) -> NoReturn:
 
 def stop_if_lacking(error: BaseException) -> None:
     """End the script if the error reports that this build, device or dtype lacks a feature."""
-    reason = why_lacking(error, DEVICE, DTYPE)
+    reason = str(error) if isinstance(error, Unobservable) else why_lacking(error, DEVICE, DTYPE)
     if reason is not None:
         stop(f"unsupported: {reason}")
 
@@ -110,11 +117,14 @@ def must(raises: Tuple[Any, ...] = (), warns: Tuple[Any, ...] = ()) -> Iterator[
             raised = error
     if raised is not None and not raises:
         raise raised
-    failures = failures_of_error(expected_of(*raises), raised) if raises else []
-    failures += failures_of_warnings(expected_of(*warns), given) if warns else []
+    wrong = failures_of_error(expected_of(*raises), raised) if raises else []
+    failures = failures_of_warnings(expected_of(*warns), given, DEVICE) if warns else []
+    if raised is not None and (wrong or failures):
+        stop_if_lacking(raised)
+    if wrong and not may_have_other_words(expected_of(*raises), raised, DEVICE):
+        failures = wrong + failures
+    JUDGED.append(wrong)
     if failures:
-        if raised is not None:
-            stop_if_lacking(raised)
         stop("fail", failures)
 
 
@@ -130,7 +140,11 @@ CASE.reference = lambda expected: expected
 
 def check(line: int, path: str, it: Any, tolerance: Any = (), **wanted: Any) -> List[Dict[str, Any]]:
     """Return the failures of the checks of an object; line and path are those in the case file."""
-    failures = []
+    failures: List[Dict[str, Any]] = []
+    hidden = why_hidden(path, DEVICE)
+    if hidden:
+        UNOBSERVED.append(f"{path}: {hidden}")
+        return failures
     try:
         subject = it if path.isidentifier() else it()
     except (Exception, GeneratorExit) as error:
@@ -138,13 +152,20 @@ def check(line: int, path: str, it: Any, tolerance: Any = (), **wanted: Any) -> 
         return [failure(line, path, "a value", plain(error))]
     for key, value in wanted.items():
         name = key.rstrip("_")
+        place = path if name in ("value", "log") else f"{path}.{name}"
         try:
             difference = difference_of(subject, name, as_data(value), CASE, dict(tolerance))
+        except Unobservable as error:
+            UNOBSERVED.append(f"{place}{error.within}: {error}")
+            if error.within:
+                JUDGED.append(place)
+            continue
         except (Exception, GeneratorExit) as error:
             stop_if_lacking(error)
             difference = "no error", plain(error)
+        JUDGED.append(place)
         if difference is not None:
-            failures.append(failure(line, path if name in ("value", "log") else f"{path}.{name}", *difference))
+            failures.append(failure(line, place, *difference))
     return failures
 
 

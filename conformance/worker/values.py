@@ -6,6 +6,7 @@ Values are compared in plain Python, so that broken arithmetic of torch is notic
 from __future__ import annotations
 
 import cmath
+import contextlib
 import itertools
 import math
 import operator
@@ -23,6 +24,18 @@ TOLERANCES: Dict[torch.dtype, Tuple[float, float]] = {
 EXACT = (0.0, 0.0)
 MOST_DISPLAYED = 16  # elements of a list in a message
 LONG = 16  # elements of a list that are compared together
+# On these everything that checks look at can be read: there an error of looking is one of torch. PyTorch's own kernels
+# are on these, too, and raise the same errors in the same words.
+FULL_DEVICES = frozenset({"cpu", "cuda"})
+
+
+class Unobservable(Exception):
+    """A device can't show a property of a tensor, which says nothing of autograd on it.
+
+    `within` is the part of a check that can't be seen, such as `.stride` of a gradient, if other parts were looked at.
+    """
+
+    within = ""
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -55,9 +68,40 @@ def event_of(parts: Sequence[Any]) -> Any:
 def elements(tensor: torch.Tensor) -> Any:
     """Return the elements of a tensor of any layout as nested lists."""
     if tensor.layout is not torch.strided:
-        return tensor.detach().to_dense().tolist()
+        return on_cpu(tensor).to_dense().tolist()
     # tolist() copies from a device, which autograd would record or refuse
-    return (tensor if tensor.device.type == "cpu" else tensor.data).tolist()
+    return (tensor if tensor.device.type == "cpu" else on_cpu(tensor)).tolist()
+
+
+def on_cpu(tensor: torch.Tensor) -> torch.Tensor:
+    """Return `tensor` detached and on the CPU, by one transfer and no other operation of its device.
+
+    Raises Unobservable where a device can't transfer a layout that isn't strided.
+    """
+    detached = tensor.detach()
+    if tensor.device.type == "cpu":
+        return detached
+    noted = tensor.is_conj(), tensor.is_neg()  # the device would have to compute what these bits only note
+    try:
+        with without_tangents():
+            moved = flipped(detached, *noted).to("cpu")
+    except Exception as error:
+        if tensor.layout is torch.strided or tensor.device.type in FULL_DEVICES:
+            raise
+        raise Unobservable(f"its elements can't be read: {plain(error)}") from None
+    return flipped(moved, *noted)
+
+
+def flipped(tensor: torch.Tensor, is_conj: bool, is_neg: bool) -> torch.Tensor:
+    """Return a view of `tensor` with the noted conjugation, the noted negation, or both, taken off or put on."""
+    tensor = torch._neg_view(tensor) if is_neg else tensor
+    return torch.conj(tensor) if is_conj else tensor
+
+
+def without_tangents() -> Any:
+    """Return a block in which operations leave tangents of forward mode alone."""
+    switch = getattr(torch.autograd.forward_ad, "_set_fwd_grad_enabled", None)
+    return contextlib.nullcontext() if switch is None else switch(False)
 
 
 def is_node(value: Any) -> bool:

@@ -143,3 +143,11 @@ def test_a_pattern_and_what_must_not_come_are_data() -> None:
     assert [(alternative["type"], alternative["match"], alternative["torch"]) for alternative in step["warns"]] == [
         (None, [], None)
     ]
+
+
+def test_words_of_a_kernel_are_a_part_of_an_error_alone() -> None:
+    steps = "    steps: [{do: x = 1, KEY: {type: KIND, match: [a, {kernel: b}]}}]"
+    (step,) = read(steps.replace("KEY", "raises").replace("KIND", "RuntimeError"))[0].steps
+    assert [alternative["match"] for alternative in step["raises"]] == [["a", {"kernel": "b"}]]
+    with pytest.raises(CaseFileError, match="match"):
+        read(steps.replace("KEY", "warns").replace("KIND", "UserWarning"))

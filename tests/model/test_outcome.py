@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loops import each
 
-from conformance.model.outcome import Failure, Outcome, outcome_of
+from conformance.model.outcome import Failure, Outcome, Unobserved, outcome_of
 from conformance.model.status import RED, STATUSES, Status
 
 FAILURE = Failure(line=9, path="a.is_leaf", expected="true", observed="false")
@@ -80,4 +80,32 @@ FAILURES = st.builds(Failure, line=st.integers(1, 99), path=TEXTS, expected=TEXT
     )
 )
 def test_an_outcome_comes_back_from_its_record(outcome: Outcome) -> None:
+    assert outcome_of(json.loads(json.dumps(outcome.record()))) == outcome
+
+
+HIDDEN = (
+    Unobserved(line=9, path="a.stride", reason="npu keeps no strides"),
+    Unobserved(line=9, path="b.stride", reason="npu keeps no strides"),
+    Unobserved(line=12, path="a.stride", reason="npu keeps no strides"),
+    Unobserved(line=12, path="a.data_ptr()", reason="npu shows no addresses"),
+)
+HIDDEN_TEXT = "not observed: a.stride, b.stride (npu keeps no strides); a.data_ptr() (npu shows no addresses)"
+
+
+def test_what_was_left_out_is_said_by_reason() -> None:
+    assert Outcome(status="pass", unobserved=HIDDEN).unobserved_text == HIDDEN_TEXT
+    assert Outcome(status="pass", unobserved=HIDDEN).summary == HIDDEN_TEXT
+    assert Outcome(status="pass").unobserved_text == ""
+    assert Outcome(status="unsupported", reason="why", unobserved=HIDDEN).summary == "why"
+
+
+def test_what_was_left_out_moves_with_its_case() -> None:
+    moved = Outcome(status="pass", unobserved=HIDDEN).moved(3)
+    assert [each.line for each in moved.unobserved] == [12, 12, 15, 15]
+    assert moved.moved(-3) == Outcome(status="pass", unobserved=HIDDEN)
+
+
+def test_a_record_without_what_was_left_out_is_read() -> None:
+    assert outcome_of({"status": "pass"}).unobserved == ()
+    outcome = Outcome(status="pass", unobserved=HIDDEN)
     assert outcome_of(json.loads(json.dumps(outcome.record()))) == outcome

@@ -685,3 +685,26 @@ def test_a_brief_run_shows_totals_and_what_is_red(session: Session) -> None:
 def test_a_failure_says_which_error_was_raised_in_a_field(red: tuple[Session, Result]) -> None:
     (failure,) = red[1].outcomes["fourth"]["failures"]
     assert failure["exception"] == "RuntimeError"
+
+
+def test_what_could_not_be_observed_is_counted_and_named(session: Session) -> None:
+    session.write(
+        "hides.py",
+        """\
+        import conformance.worker.storage as place
+        place.FULL_DEVICES = frozenset()
+        place.has_addresses = lambda kind: False
+        """,
+    )
+    session.cases(
+        seen=GOOD, partly="- a = ones(2)\n- expect: {a: 1, a.data_ptr(): 0}\n",
+        wrong="- a = ones(2)\n- expect: {a.data_ptr(): 0, a: 2}\n",
+        hidden="- a = ones(2)\n- expect: {a.data_ptr(): 0}\n",
+    )  # fmt: skip
+    result = session.run("--device-module", "hides", "-q")
+    assert result.statuses == {"seen": "pass", "partly": "pass", "wrong": "fail", "hidden": "unsupported"}
+    assert "3 expectations of 3 cases could not be observed\n" in result.output
+    assert "\nnot observed: a.data_ptr() (cpu shows no addresses)\n" in result.output  # below the failure
+    assert "partly[cpu-float32]" not in result.output
+    told = session.run("--device-module", "hides", "-v").output
+    assert "  partly[cpu-float32] not observed: a.data_ptr() (cpu shows no addresses)\n" in told

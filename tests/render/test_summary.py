@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import CPU, CUDA, HOSTILE, any_report, case, failed, outcome, report
 
+from conformance.model.outcome import Unobserved
 from conformance.model.report import Report
 from conformance.render.summary import summary_of
 from conformance.render.visible import visible
@@ -133,3 +134,10 @@ def test_it_tells_which_runs_the_outcomes_are_of() -> None:
         in summary(several)
     )
     assert "Several runs" not in summary(whole)
+
+
+def test_what_could_not_be_observed_is_counted_where_there_is_any() -> None:
+    hidden = Unobserved(line=1, path="a.stride", reason="npu keeps no strides")
+    made = report({("a", CPU): outcome("pass", unobserved=(hidden,)), ("b", CPU): GOOD})
+    assert "\n\n1 expectations of 1 cases could not be observed: `torch 2.13.0+cpu (01234567)" in summary(made)
+    assert "observed" not in summary(report({("a", CPU): GOOD}))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 from samples import build, failed, outcome
 
-from conformance.render.text import build_name, count_words, outcome_line
+from conformance.model.outcome import Unobserved
+from conformance.render.text import build_name, count_words, outcome_line, unobserved_line
 
 
 def test_a_build_is_named_by_what_tells_it_from_others() -> None:
@@ -32,3 +33,10 @@ def test_a_long_value_does_not_hide_the_next() -> None:
     assert len(line) < 450
     assert "observed ooo" in line
     assert len(outcome_line(outcome("crash", reason="r" * 9999))) == 300
+
+
+def test_what_could_not_be_observed_is_counted() -> None:
+    hidden = Unobserved(line=1, path="a.stride", reason="npu keeps no strides")
+    outcomes = [outcome("pass"), outcome("pass", unobserved=(hidden, hidden)), failed(unobserved=(hidden,))]
+    assert unobserved_line(outcomes) == "3 expectations of 2 cases could not be observed"
+    assert unobserved_line(outcomes[:1]) == ""

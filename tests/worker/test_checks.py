@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import types
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +15,12 @@ from running import FIRST, outcome_of_steps, running_engine
 
 from conformance.language.schema import load_schema
 from conformance.render.script.carried import PIECES, entry
+from conformance.worker import checks, storage
 from conformance.worker.checks import CHECKS as REGISTRY
+from conformance.worker.checks import is_node_of
 from conformance.worker.engine import Engine
-from conformance.worker.failures import portable_message
+from conformance.worker.failures import TORCH, failures_of_warnings, portable_message
+from conformance.worker.runner import synchronizer
 
 GRAD = """
 - a = tensor([1.0, 2.0], requires_grad=True)
@@ -564,3 +569,140 @@ def test_what_a_failure_says_is_the_same_on_every_machine() -> None:
     assert portable_message(" ".join(told.split())) == "RuntimeError: RuntimeError: no"
     assert portable_message(f'File "{torch.__path__[0]}/autograd/graph.py"') == 'File "torch/autograd/graph.py"'
     assert portable_message("expected 3 (found 4): At: most 5") == "expected 3 (found 4): At: most 5"
+
+
+def test_what_a_device_can_not_show_is_left_out_and_the_rest_is_judged(engine: Engine) -> None:
+    steps = """
+    - a = ones(2)
+    - b = a.view(2, 1)
+    - expect:
+        a: {shape: [2], shares_storage: b, stride: [1]}
+        a.data_ptr(): 0
+    """
+    hidden = [{"line": FIRST + 4, "path": "a.data_ptr()", "reason": "meta shows no addresses"}]
+    outcome = outcome_of_steps(engine, steps, "meta")
+    assert (outcome["status"], outcome["unobserved"]) == ("pass", hidden)
+    outcome = outcome_of_steps(engine, steps.replace("shape: [2]", "shape: [3]"), "meta")
+    assert (outcome["status"], outcome["unobserved"]) == ("fail", hidden)
+    assert [failure["path"] for failure in outcome["failures"]] == ["a.shape"]
+    assert problem(engine, steps.replace("a.data_ptr(): 0", "a.data_ptr(): -1"))["status"] == "fail"
+
+
+def test_a_case_of_which_nothing_can_be_seen_is_unsupported(engine: Engine) -> None:
+    steps = "- a = ones(2)\n- expect: {a.data_ptr(): 0}"
+    outcome = outcome_of_steps(engine, steps, "meta")
+    assert outcome["status"] == "unsupported"
+    assert outcome["reason"] == "nothing can be observed: a.data_ptr(): meta shows no addresses"
+    assert outcome_of_steps(engine, f"{steps}\n- {{do: a + 1, raises: none}}", "meta")["status"] == "pass"
+
+
+def test_a_device_without_strides_is_not_asked_for_them(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in (checks, storage):
+        monkeypatch.setattr(place, "has_strides", lambda kind: kind != "meta")
+    steps = """
+    - a = ones(2, 3, requires_grad=True)
+    - a.grad = ones(2, 3)
+    - log(a.stride())
+    - expect:
+        a: {stride: [1, 2], is_contiguous: false, grad: {stride: [1, 2], shape: [2, 3]}}
+        a.storage_offset(): 5
+        log: [[1, 2]]
+    """
+    outcome = outcome_of_steps(engine, steps, "meta")
+    assert outcome["status"] == "pass"
+    hidden = ["a.stride", "a.is_contiguous", "a.grad.stride", "a.storage_offset()", "log"]
+    assert [each["path"] for each in outcome["unobserved"]] == hidden
+    assert {each["reason"] for each in outcome["unobserved"]} == {"meta keeps no strides"}
+    assert outcome_of_steps(engine, steps.replace("shape: [2, 3]", "shape: [3]"), "meta")["status"] == "fail"
+    only = "- a = ones(2, requires_grad=True)\n- a.grad = ones(2)\n- expect: {a: {grad: {stride: [1]}}}"
+    assert outcome_of_steps(engine, only, "meta")["status"] == "pass"  # that there is a gradient was seen
+
+
+def test_an_error_of_looking_is_an_error_on_the_cpu_only(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: torch.Tensor) -> None:
+        raise RuntimeError("no storage")
+
+    look = checks.looks_at_memory(refuse)
+    with pytest.raises(RuntimeError, match="no storage"):
+        look(torch.ones(2))
+    monkeypatch.setitem(REGISTRY, "layout", checks.sees(look))
+    monkeypatch.setitem(REGISTRY, "is_leaf", checks.sees(refuse))
+    steps = "- a = ones(2)\n- expect: {a: {layout: strided, shape: [2]}}"
+    outcome = outcome_of_steps(engine, steps, "meta")
+    assert outcome["status"] == "pass"
+    assert outcome["unobserved"][0]["reason"] == "RuntimeError: no storage"
+    outcome = outcome_of_steps(engine, steps.replace("layout: strided", "is_leaf: true"), "meta")
+    assert outcome["status"] not in ("pass", "unsupported")  # autograd keeps that itself
+
+
+KERNEL = "- do: ones(2, 3) @ ones(2, 3)\n  raises: {type: ValueError, match: [{kernel: other words}, x]}"
+
+
+def test_the_words_of_a_kernel_are_those_of_the_cpu(engine: Engine) -> None:
+    observed = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"
+    failures = [failing(FIRST + 1, "raises", "ValueError: … other words … x …", observed)]
+    assert problem(engine, KERNEL)["failures"] == failures
+    right = KERNEL.replace("ValueError", "RuntimeError").replace("other words", "mat1 and  mat2")
+    assert problem(engine, right)["status"] == "pass"
+    assert outcome_of_steps(engine, KERNEL, "meta")["status"] == "pass"
+    assert outcome_of_steps(engine, KERNEL.replace("@", "+"), "meta")["status"] == "fail"  # nothing was raised
+    lacks = outcome_of_steps(engine, KERNEL.replace("ones(2, 3) @ ones(2, 3)", "ones(2).to_sparse()"), "meta")
+    assert lacks["status"] == "unsupported"  # an operation that is missing refuses nothing
+
+
+def warned(text: str, file: str = "t.yaml") -> warnings.WarningMessage:
+    return warnings.WarningMessage(UserWarning(text), UserWarning, file, 1)
+
+
+OF_BACK_ENDS = [
+    warned(
+        "The operator 'aten::x' is not currently supported on the MPS backend and will fall back to run on the CPU."
+    ),
+    warned("Fallback to CPU: aten::x"),
+    warned("Slow. (Triggered internally at /build/torch_npu/csrc/aten/ops.cpp:7.)"),
+    warned("Slow. (Triggered internally at /pytorch/aten/src/ATen/native/mps/operations/x.mm:7.)"),
+    warned("jax says", "/env/lib/python3.11/site-packages/jax/core.py"),
+]
+OF_TORCH = [
+    warned("The .grad attribute (Triggered internally at /pytorch/build/aten/src/ATen/core/TensorBody.h:4.)"),
+    warned("Error detected (Triggered internally at ../torch/csrc/autograd/python_anomaly_mode.cpp:7.)"),
+    warned("deprecated", f"{TORCH}/nn/modules.py"),
+    warned("of the case itself"),
+]
+
+
+@each("warning", OF_BACK_ENDS, ids=[str(each.message) for each in OF_BACK_ENDS])
+def test_a_warning_of_a_back_end_is_none_of_autograd(warning: warnings.WarningMessage) -> None:
+    nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
+    assert failures_of_warnings(nothing, [warning], "mps") == []
+    assert failures_of_warnings(nothing, [warning], "cpu") != []
+
+
+@each("warning", OF_TORCH, ids=[str(each.message) for each in OF_TORCH])
+def test_a_warning_of_torch_counts_on_every_device(warning: warnings.WarningMessage) -> None:
+    nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
+    assert failures_of_warnings(nothing, [*OF_BACK_ENDS, warning], "mps") != []
+
+
+def test_nodes_of_composed_functions_may_have_other_names_on_other_devices() -> None:
+    assert not is_node_of("NormBackward1", "LinalgVectorNormBackward0", "cpu")
+    assert is_node_of("NormBackward1", "LinalgVectorNormBackward0", "mps")
+    assert is_node_of([None, "LinearBackward0"], [None, "AddmmBackward0"], "mps")
+    for observed in (None, "MulBackward0", "NormBackward"):
+        assert not is_node_of(observed, "LinalgVectorNormBackward0", "mps")
+    assert not is_node_of(["AddBackward0"], [None, "AddBackward0"], "mps")
+    assert not is_node_of("NormBackward1", None, "mps")
+
+
+def test_waiting_asks_the_module_of_a_device_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def synchronize() -> None:
+        calls.append("waited")
+        raise RuntimeError("no queue")
+
+    monkeypatch.setattr(torch, "toy", types.SimpleNamespace(synchronize=synchronize), raising=False)
+    synchronizer("toy:0")()
+    synchronizer("unknown")()
+    synchronizer("cpu")()
+    assert calls == ["waited"]

@@ -239,3 +239,41 @@ def test_what_an_expression_makes_lies_on_the_cpu_whatever_the_target(engine: En
     steps = ["a = ones(3)", 'expect: {"len(a)": int(ones(3).sum()), "a.device.type": {text: meta}}']
     case = case_of("\n".join(f"- {step}" for step in steps))
     assert engine.run(request_of(case, device="meta"))["status"] == "pass"
+
+
+class NeverCopied(torch.Tensor):  # type: ignore[misc]
+    """A tensor whose device can't copy it."""
+
+    def __deepcopy__(self, memo: object) -> torch.Tensor:
+        raise NotImplementedError("clone")
+
+
+def test_a_module_is_copied_without_copying_on_its_device() -> None:
+    module: Any = torch.nn.Sequential(torch.nn.LSTM(2, 3), torch.nn.Linear(3, 3, bias=False))
+    module[1].tied = module[1].weight
+    module[1].register_buffer("counts", torch.tensor([1, 2]))
+    module.register_buffer("scale", torch.tensor([2.0]).as_subclass(NeverCopied))
+    module[1].plain = (torch.tensor([3.0], requires_grad=True) * 2).as_subclass(NeverCopied)
+    module[1].weight.grad = torch.ones(3, 3)
+    copied = reference_of(module)
+    assert copied.scale.tolist() == [2.0]
+    assert copied[1].plain.tolist() == [6.0]
+    assert copied[1].counts.dtype is torch.int64
+    assert {tensor.dtype for tensor in copied.parameters()} == {torch.float64}
+    assert not any(tensor.requires_grad for tensor in copied.parameters())
+    assert copied[1].tied is copied[1].weight is not module[1].weight
+    assert copied[1].weight.grad.tolist() == [[1.0] * 3] * 3
+    made, wanted = copied[0](torch.ones(1, 2, dtype=torch.float64))[0], module[0](torch.ones(1, 2))[0]
+    assert torch.allclose(made, wanted.double(), atol=1e-6)
+    assert (module[1].weight.requires_grad, module[1].weight.dtype) == (True, torch.float32)
+
+
+def test_a_lazy_module_is_copied_as_it_is() -> None:
+    copied = reference_of(torch.nn.LazyLinear(2))
+    assert torch.nn.parameter.is_lazy(copied.weight)
+
+
+def test_a_complex_parameter_stays_complex() -> None:
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(torch.tensor([1 + 2j]))
+    assert reference_of(module).weight.tolist() == [1 + 2j]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 from typing import Any
 
+import pytest
 import torch
 from loops import each
 
@@ -12,14 +13,19 @@ from conformance.worker.values import (
     EXACT,
     LONG,
     TOLERANCES,
+    Unobservable,
     agree,
     all_are,
     display_value,
+    elements,
+    flipped,
     leaves,
     name_of_node,
     near,
+    on_cpu,
     one_line,
     plain,
+    without_tangents,
 )
 
 NAN, INF = float("nan"), float("inf")
@@ -231,3 +237,46 @@ def test_a_message_says_so_when_a_dict_is_cut() -> None:
 
 def test_one_line_is_one_line() -> None:
     assert one_line(" a\n\tb  c ") == "a b c"
+
+
+def test_a_tensor_of_the_cpu_is_not_copied() -> None:
+    tensor = torch.ones(2, requires_grad=True)
+    moved = on_cpu(tensor)
+    assert moved.data_ptr() == tensor.data_ptr()
+    assert not moved.requires_grad
+
+
+@each(
+    "tensor",
+    [
+        torch.tensor([1 + 2j]).conj(), torch.tensor([1 + 2j]).conj().imag, torch.tensor([1.0]),
+        torch._neg_view(torch.tensor([1 + 2j]).conj()),
+    ],
+    ids=["conjugated", "negated", "plain", "both"],
+)  # fmt: skip
+def test_what_a_tensor_notes_is_taken_off_without_an_operation(tensor: torch.Tensor) -> None:
+    noted = tensor.is_conj(), tensor.is_neg()
+    bare = flipped(tensor, *noted)
+    assert not bare.is_conj()
+    assert not bare.is_neg()
+    assert bare.data_ptr() == tensor.data_ptr()
+    assert flipped(bare, *noted).tolist() == tensor.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+def test_elements_that_a_device_can_not_transfer_are_unobservable_unless_they_are_strided() -> None:
+    with pytest.raises(NotImplementedError):
+        elements(torch.ones(2, device="meta"))
+    indices = torch.zeros((1, 1), dtype=torch.int64, device="meta")
+    with pytest.raises(Unobservable, match="its elements can't be read"):
+        elements(torch.sparse_coo_tensor(indices, torch.ones(1, device="meta"), (2,)))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what torch imports for dual tensors
+def test_reading_leaves_the_tangent_alone() -> None:
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(torch.tensor([1.0]), torch.tensor([2.0]))
+        assert elements(dual) == [1.0]
+        with without_tangents():
+            assert torch.autograd.forward_ad.unpack_dual(dual * 1).tangent is None
+        assert torch.autograd.forward_ad.unpack_dual(dual * 1).tangent is not None

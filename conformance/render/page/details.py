@@ -82,11 +82,11 @@ def graph_of(matrix: Matrix, record: CaseRecord) -> tuple[Graph | None, int]:
 
 
 def distinct_outcomes(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str, Any]], list[list[Any]]]:
-    """Return the distinct outcomes of a case other than pass, and the column, dtype and number of each occurrence."""
+    """Return the distinct outcomes of a case but mere passes, and the column, dtype and number of each occurrence."""
     numbers: dict[str, int] = {}
     distinct: list[dict[str, Any]] = []
     places: list[list[Any]] = []
-    for number, dtype, outcome in matrix.not_passed.get(record.id, ()):
+    for number, dtype, outcome in matrix.noted.get(record.id, ()):
         own = matrix.records[matrix.columns[number].report][record.id]
         lines = record.line - own.line  # it may stand elsewhere in the file
         found = outcome_record(outcome.moved(lines) if lines else outcome)

@@ -41,7 +41,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     rules: dict[str, Rule]
     outcomes: tuple[dict[Pair, Outcome], ...]  # by report
     records: tuple[dict[str, CaseRecord], ...]  # by report and case
-    not_passed: dict[str, list[tuple[int, str, Outcome]]]  # by case: outcomes with their column and dtype
+    noted: dict[str, list[tuple[int, str, Outcome]]]  # by case: other than mere passes, with column and dtype
 
 
 def matrix_of(reports: Sequence[Report]) -> Matrix:
@@ -54,17 +54,22 @@ def matrix_of(reports: Sequence[Report]) -> Matrix:
         rules.update((name, rule) for name, rule in report.rules.items() if name not in rules)
     columns = tuple(column for index, report in enumerate(ordered) for column in columns_of(index, report))
     outcomes = tuple(report.by_pair() for report in ordered)
-    not_passed: dict[str, list[tuple[int, str, Outcome]]] = {}
+    noted: dict[str, list[tuple[int, str, Outcome]]] = {}
     for number, column in enumerate(columns):
         dtypes = {target: dtype for dtype, target in column.targets.items()}
         for (case, target), outcome in outcomes[column.report].items():
-            if outcome.status != "pass" and target in dtypes:
-                not_passed.setdefault(case, []).append((number, dtypes[target], outcome))
+            if is_noted(outcome) and target in dtypes:
+                noted.setdefault(case, []).append((number, dtypes[target], outcome))
     return Matrix(
         reports=ordered, columns=columns, cases=tuple(sorted(cases.values(), key=lambda case: (case.file, case.line))),
-        rules=rules, outcomes=outcomes, not_passed=not_passed,
+        rules=rules, outcomes=outcomes, noted=noted,
         records=tuple({case.id: case for case in report.cases} for report in ordered),
     )  # fmt: skip
+
+
+def is_noted(outcome: Outcome) -> bool:
+    """Whether there is more to say of an outcome than that it is a pass."""
+    return outcome.status != "pass" or bool(outcome.unobserved)
 
 
 def columns_of(index: int, report: Report) -> list[Column]:
@@ -137,7 +142,7 @@ def cells(matrix: Matrix, column: Column, target: str, notes: Notes) -> dict[str
     for number, case in enumerate(matrix.cases):
         outcome = outcomes.get((case.id, target))
         letters.append(" " if outcome is None else MARKS[outcome.status])
-        if outcome is not None and outcome.status != "pass":
+        if outcome is not None and is_noted(outcome):
             noted += [number, *notes.of(outcome)]
     return {"marks": "".join(letters), "notes": noted}
 

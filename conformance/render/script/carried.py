@@ -16,7 +16,8 @@ import conformance
 from conformance.render.script.names import names_of_module
 
 WORKER = Path(conformance.__file__).parent / "worker"
-MODULES = "values lacking failures checks reference factories functions standalone".split()  # in the order of scripts
+# In the order of scripts.
+MODULES = "values storage lacking failures checks reference factories functions standalone".split()
 REGISTRY = "CHECKS"  # of which each entry is a piece by itself
 ALWAYS = ("torch", "unexpected", "DEVICE", "DTYPE", "warnings")
 REMARK = re.compile(r" +# (?:noqa|type: ignore|fmt: ).*")  # for the linters of the suite

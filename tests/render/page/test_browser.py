@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ from samples import (
     valid_case,
 )
 
-from conformance.model.outcome import Failure, Issue
+from conformance.model.outcome import Failure, Issue, Unobserved
 from conformance.model.report import Report, StepRecord
 from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import matrix_of
@@ -699,3 +700,15 @@ def test_an_empty_report_says_that_there_is_nothing(shown: Shower) -> None:
     page = shown(report({}, devices=()))
     assert page.inner_text("#found") == "0 cases in 0 columns"
     assert "Nothing fits" in page.inner_text("#table")
+
+
+def test_what_a_device_could_not_show_is_listed_and_the_rest_held(shown: Shower) -> None:
+    hidden = Unobserved(line=6, path="a.stride", reason="npu keeps no strides")
+    partly = outcome("pass", unobserved=(hidden,))
+    page = shown(
+        report({("a", CPU): partly, ("a", CUDA): outcome("pass")}, cases=[valid_case("a")]), fragment="#case/a"
+    )
+    text = page.locator("#sheet").inner_text()
+    assert "Not observed" in text
+    assert re.search(r"a\.stride\s+6\s+.*cpu.*\s+npu keeps no strides", text)
+    assert "unknown" not in text

@@ -8,6 +8,7 @@ import msgspec
 from samples import CPU, CUDA, FAILURES, GRAPH, broken, outcome, report, suite_of, valid_case
 
 from conformance.model.graph import Graph, GraphTensor
+from conformance.model.outcome import Unobserved
 from conformance.model.report import Report, StepRecord
 from conformance.render.page.details import details_of
 from conformance.render.page.matrix import matrix_of
@@ -155,3 +156,14 @@ def test_a_graph_that_is_empty_or_too_large_is_none() -> None:
     made = report({PAIR: GOOD}, cases=[valid_case("a")])
     for tensors in ((), (GraphTensor(shape=(1,)),) * 500):
         assert details(with_graph(made, Graph(target=CPU, tensors=tensors, nodes=())))["graph"] is None
+
+
+def test_a_pass_of_which_something_was_left_out_says_what() -> None:
+    hidden = Unobserved(line=6, path="a.stride", reason="npu keeps no strides")
+    cases = [valid_case("a")]
+    matrix = matrix_of([report({PAIR: outcome("pass", unobserved=(hidden,)), ("a", CUDA): GOOD}, cases=cases)])
+    details = details_of(matrix, matrix.cases[0], None)
+    assert [list(each["unobserved"]) for each in details["outcomes"]] == [
+        [{"line": 6, "path": "a.stride", "reason": "npu keeps no strides"}]
+    ]
+    assert details["places"] == [[0, "float32", 0]]

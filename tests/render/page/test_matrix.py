@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, report, rule, valid_case
 
-from conformance.model.outcome import Outcome
+from conformance.model.outcome import Outcome, Unobserved
 from conformance.model.report import Report
 from conformance.model.status import STATUSES
 from conformance.render.page.builds import release_of
@@ -284,3 +284,14 @@ def test_hostile_names_stay_what_they_are() -> None:
     assert index["topics"] == [HOSTILE]
     assert index["builds"][0]["torch"] == HOSTILE
     assert index["builds"][0]["release"] == HOSTILE
+
+
+def test_a_pass_of_which_something_was_left_out_is_noted() -> None:
+    hidden = Unobserved(line=1, path="a.stride", reason="npu keeps no strides")
+    left_out = outcome("pass", unobserved=(hidden,))
+    index = indexed(report({("a", CPU): left_out, ("b", CPU): GOOD}))
+    cells = index["columns"][0]["cells"]["0"]
+    assert cells["marks"] == MARKS["pass"] * 2
+    assert cells["notes"][0] == 0
+    assert index["messages"][cells["notes"][1]] == "not observed: a.stride (npu keeps no strides)"
+    assert len(cells["notes"]) == 4

@@ -309,6 +309,21 @@ PLACED = """
     isinstance(model[0], nn.Linear): true
 """
 
+# Steps with what a device without data can't show or says in other words, and what comes of them there.
+ELSEWHERE = {
+    "nothing can be seen": ("- a = ones(2)\n- expect: {a.data_ptr(): 0}", "unsupported"),
+    "the rest holds": ("- a = ones(2)\n- expect: {a.data_ptr(): 0, a: {shape: [2]}}", "pass"),
+    "the rest does not hold": ("- a = ones(2)\n- expect: {a.data_ptr(): 0, a: {shape: [3]}}", "fail"),
+    "an error is seen": ("- a = ones(2)\n- expect: {a.data_ptr(): 0}\n- {do: a + 1, raises: none}", "pass"),
+    "memory is shared": ("- a = ones(2)\n- expect: {a.view(2): {shares_storage: a}}", "pass"),
+    "another kernel's words": (
+        "- {do: 'ones(2, 3) @ ones(2, 3)', raises: {type: ValueError, match: {kernel: x}}}", "pass",
+    ),
+    "words that are no kernel's": (
+        "- {do: 'ones(2, 3) @ ones(2, 3)', raises: {type: ValueError, match: x}}", "fail",
+    ),
+}  # fmt: skip
+
 # Steps that do not pass, each in its own way.
 OTHERS = {
     "an error that nothing expects": "- a = ones(2)\n- a.view(3)\n- expect: {a: 1}",
@@ -431,6 +446,8 @@ def test_on_a_device_without_data_suite_and_script_agree(engine: Engine) -> None
     outcomes = compare(engine, cases, "meta")
     assert outcomes.pop("placed") == ("pass", [])
     assert {status for status, _ in outcomes.values()} == {"unsupported"}  # it says that it can't hand out data
+    outcomes = compare(engine, {name: case_of(steps) for name, (steps, _) in ELSEWHERE.items()}, "meta")
+    assert {name: status for name, (status, _) in outcomes.items()} == {name: row[1] for name, row in ELSEWHERE.items()}
 
 
 def test_each_check_holds_and_fails_as_in_the_suite(engine: Engine) -> None:

@@ -21,6 +21,7 @@ function caseSheet(view, item, details) {
     h("h2", {}, "Outcomes"), ...rangesOf(item), outcomeTable(view, item, details),
     ...red.map((group) => failureOf(item, group, groups)),
     ...knownIssues(groups),
+    ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),
     h("h2", {}, "The graph that it builds"), ...graphSection(details),
     h("h2", {}, "Run it"), ...runSection(item, details),
@@ -158,6 +159,16 @@ function knownIssues(groups) {
   return entries.size > 0 ? [h("h2", {}, "Known issues"), h("ul", {}, ...entries.values())] : [];
 }
 
+/** Return the expectations that devices could not show, which were left out. @param {Group[]} groups */
+function unobservedIn(groups) {
+  const rows = groups.flatMap((group) => {
+    const hidden = group.outcome?.unobserved || [];
+    return [...hidden.slice(0, MOST_ENTRIES).map(({ line, path, reason }) => h("tr", {}, h("th", { scope: "row" }, path), h("td", {}, String(line)),
+      h("td", {}, namesOf(group, groups)), h("td", { class: "message" }, reason))), moreOf(hidden, "tr")];
+  });
+  return rows.length > 0 ? [h("h2", {}, "Not observed"), scrollingTable("Expectations that were left out", ["What", "Line", "On", "Why"], rows)] : [];
+}
+
 /**
  * Return the steps with what was observed in each group of builds; a case ends at the first step that diverged.
  * @param {Case} item
@@ -171,7 +182,7 @@ function stepTable(item, details, groups) {
   const stepAt = (/** @type {number} */ line) => (line < lines.length ? starts.filter((start) => start <= line).length - 1 : -1);
   const ran = groups.filter((group) => statusNamed(group.status).is_run || group.outcome?.line);
   const failedAt = ran.map(({ outcome }) => {
-    if (outcome?.line === undefined) return outcome ? -1 : starts.length;
+    if (outcome?.line === undefined) return outcome && outcome.status !== "pass" ? -1 : starts.length;
     return stepAt(outcome.line - item.line);
   });
   const leftOut = new Map(details.left_out.map(([line, builds]) => [stepAt(line), builds]));
