@@ -27,7 +27,9 @@ from conformance.model.report import (
 from conformance.model.status import RED
 from conformance.pytest_plugin.cache import PageCache
 from conformance.pytest_plugin.session import ConformanceSession
+from conformance.render.causes import cause_lines
 from conformance.render.text import count_words, run_lines
+from conformance.results.causes import groups_of
 from conformance.results.checkout import suite_commit
 from conformance.results.compact import filled
 from conformance.results.journal import Journal
@@ -188,4 +190,11 @@ class Recorder:
         cells = [["topic", *totals], *([name, *(count_words(by[each]) or "-" for each in totals)] for name, by in rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
-        return [*lines, *self.notes]
+        return [*lines, *self.causes(), *self.notes]
+
+    def causes(self) -> list[str]:
+        """Return the lines of the causes of what is red in this run."""
+        if self.journal is None or not any(each.status in RED for each in self.journal.outcomes.values()):
+            return []
+        records = {record.id: record for record in self.journal.report.cases}
+        return cause_lines([cause for cause, _ in groups_of(self.journal.outcomes.values(), records)])

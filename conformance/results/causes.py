@@ -16,6 +16,7 @@ from conformance.model.status import RED, TABLE
 from conformance.results.signature import CHECKS, ON_VALUES, operator, signature
 
 Group = tuple[Cause, Sequence[Outcome]]
+Suspect = tuple[str, str]  # an operation or a topic; the other is empty
 Key = tuple[bool, str, str, str]  # whether it is red, then the signature, the op and the topic that tell it from others
 
 TOLD = RED | {"unsupported"}
@@ -45,16 +46,16 @@ def groups_of(outcomes: Iterable[Outcome], records: Mapping[str, CaseRecord]) ->
     groups: dict[Key, list[Outcome]] = {}
     for outcome in known:
         if outcome.status in TOLD:
-            key = key_of(outcome, signatures[outcome.pair], suspected.get(outcome.pair, ""), records[outcome.case])
+            key = key_of(outcome, signatures[outcome.pair], suspected.get(outcome.pair), records[outcome.case])
             groups.setdefault(key, []).append(outcome)
     found = [(cause_of(key, own, signatures, records), own) for key, own in groups.items()]
     return sorted(found, key=lambda group: (not group[0].is_red, -len(group[1]), group[0].title))
 
 
-def key_of(outcome: Outcome, own: str, suspect: str, record: CaseRecord) -> Key:
+def key_of(outcome: Outcome, own: str, suspect: Suspect | None, record: CaseRecord) -> Key:
     is_red = outcome.status in RED
-    if suspect:
-        return is_red, "", suspect, ""
+    if suspect is not None:
+        return is_red, "", *suspect
     if is_red and own.startswith(ON_VALUES):
         return is_red, own, "", record.topic
     ended = TABLE[outcome.status].ends_worker
@@ -83,34 +84,41 @@ def size_of(record: CaseRecord) -> tuple[int, int]:
     return len("\n".join(record.yaml.splitlines()[begin:])), len(record.steps)
 
 
-def suspects(wrong: Iterable[Outcome], passed: Iterable[Outcome], records: Mapping[str, CaseRecord]) -> dict[Pair, str]:
-    """Return the operation that outcomes with wrong values seem to owe them to, for those that have one.
+def suspects(
+    wrong: Iterable[Outcome], passed: Iterable[Outcome], records: Mapping[str, CaseRecord]
+) -> dict[Pair, Suspect]:
+    """Return the operation or topic that outcomes with wrong values seem to owe them to, for those that have one.
 
-    It is one of which more outcomes are wrong than right on a device, among all that use it. The one that stands out
-    most explains its outcomes, and the next one is sought for those that are left.
+    It is one of which more outcomes are wrong than right on a device, among all that use or are about it. The one that
+    stands out most explains its outcomes, and the next one is sought for those that are left.
     """
-    found: dict[Pair, str] = {}
-    left = by_device(wrong)
-    right = by_device(passed) if any(len(own) >= FEWEST for own in left.values()) else {}
-    uses = {case: operations_in(record.yaml) for case, record in records.items()} if right else {}
-    for device, outcomes in left.items():
-        own = outcomes
-        held = Counter(name for outcome in right.get(device, ()) for name in uses[outcome.case])
+    found: dict[Pair, Suspect] = {}
+    by_device = {device: own for device, own in on_devices(wrong).items() if len(own) >= FEWEST}
+    right = on_devices(passed) if by_device else {}
+    of = {case: suspects_in(record) for case, record in records.items()} if by_device else {}
+    for device, outcomes in by_device.items():
+        left = outcomes
+        held = Counter(each for outcome in right.get(device, ()) for each in of[outcome.case])
         while True:
-            failed = Counter(name for outcome in own for name in uses[outcome.case]) if uses else Counter()
+            failed = Counter(each for outcome in left for each in of[outcome.case])
             rated = {
-                name: count**2 / (count + held[name])
-                for name, count in failed.items() if count >= FEWEST and count > held[name]
-            }  # fmt: skip
+                each: count**2 / (count + held[each])
+                for each, count in failed.items()
+                if count >= FEWEST and count > held[each]
+            }
             if not rated:
                 break
-            worst = max(rated, key=lambda name: (rated[name], name))
-            found.update((outcome.pair, worst) for outcome in own if worst in uses[outcome.case])
-            own = [outcome for outcome in own if worst not in uses[outcome.case]]
+            worst = max(rated, key=lambda each: (rated[each], each))
+            found.update((outcome.pair, worst) for outcome in left if worst in of[outcome.case])
+            left = [outcome for outcome in left if worst not in of[outcome.case]]
     return found
 
 
-def by_device(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+def suspects_in(record: CaseRecord) -> frozenset[Suspect]:
+    return frozenset([*((name, "") for name in operations_in(record.yaml)), ("", record.topic)])
+
+
+def on_devices(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     found: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         found.setdefault(outcome.target.rpartition("-")[0], []).append(outcome)
