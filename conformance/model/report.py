@@ -127,7 +127,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def title(self) -> str:
         """What the cause is, in one line."""
         own, *others = self.signatures
-        more = f" (and {len(others)} more)" if others else ""
+        more = f" (and {len(others)} other way{'s'[: len(others) > 1]})" if others else ""
         where = self.op or self.topic
         return f"{own}{more}" if where in own else f"{where}: {own}{more}"
 
