@@ -1,7 +1,7 @@
 """Groups what is red, and what is unsupported, by cause: each is told once, with its smallest case.
 
 Outcomes of one cause have a signature in common. Where that says too little, of a wrong value or of a worker that died,
-the operations in the text of the cases tell causes apart.
+the operations in the text of the cases tell causes apart, and failing that the topics.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from conformance.language.vocabulary import ATTRIBUTES, FACTORIES, NAMESPACES
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Cause, Pair, Report
 from conformance.model.status import RED, TABLE
-from conformance.results.signature import CHECKS, ON_VALUES, operator, signature
+from conformance.results.signature import CHECKS, ON_VALUES, caller, operator, signature
 
 Group = tuple[Cause, Sequence[Outcome]]
 Suspect = tuple[str, str]  # an operation or a topic; the other is empty
@@ -58,8 +58,10 @@ def key_of(outcome: Outcome, own: str, suspect: Suspect | None, record: CaseReco
         return is_red, "", *suspect
     if is_red and own.startswith(ON_VALUES):
         return is_red, own, "", record.topic
-    ended = TABLE[outcome.status].ends_worker
-    return is_red, own, operations_at(outcome, record) if ended else operator(own), ""
+    if not TABLE[outcome.status].ends_worker:
+        return is_red, own, operator(own), ""
+    where = operations_at(outcome, record) or caller(outcome)
+    return is_red, own, where, "" if where or outcome.line is not None else record.topic
 
 
 def cause_of(

@@ -19,6 +19,8 @@ CHECKS = (
 ON_VALUES = ("grad: ", "value: ", "log: ", "GradcheckError: ")  # signatures that don't say what is wrong
 OPERATOR = re.compile(r"\baten(?:::|\.)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 
+LAST_WORDS = re.compile(r"(?:what\(\): *|(?=Check failed|Assertion [`'\"]))(\S[^\n]*)")  # of C++ before it aborts
+FRAME = re.compile(r'File "([^"\n]+)", line \d+,? in (\w+)')  # as faulthandler has them
 PATH = re.compile(rf"(?!.* (?:==|!=|is|in|and|or|not) ).*\.({'|'.join(CHECKS)})", re.DOTALL)
 OF_GRADIENT = re.compile(rf"({'|'.join(CHECKS)}) (.+?)(?:, the tensor's own)?", re.DOTALL)
 TRUTHS = {("true", "false"), ("false", "true")}
@@ -42,7 +44,9 @@ def signature(outcome: Outcome) -> str:
     """Return the signature of an outcome; of a known issue, what it would be if nobody knew of it."""
     status = outcome.issue.status if outcome.issue is not None and outcome.status == "known" else outcome.status
     if outcome.signal or outcome.exit_status is not None:
-        return outcome.signal or f"exit status {outcome.exit_status}"
+        said = LAST_WORDS.search(outcome.stderr)
+        words = f": {normalized(said[1])}" if said else ""
+        return (outcome.signal or f"exit status {outcome.exit_status}") + words
     if status == "timeout":
         return "no answer in time"
     if status == "fixed" and outcome.issue is not None:
@@ -50,6 +54,12 @@ def signature(outcome: Outcome) -> str:
     if not outcome.failures:
         return outcome.reason if outcome.reason.startswith(OWN_WORDS) else normalized(outcome.reason) or status
     return min(map(divergence, outcome.failures))[1]
+
+
+def caller(outcome: Outcome) -> str:
+    """Return the innermost function of Python's stack in what a worker said last, unless it is the case itself."""
+    found = FRAME.search(outcome.stderr)
+    return found[2] if found and not found[1].endswith((".yaml", ".yml")) else ""
 
 
 def operator(text: str) -> str:
