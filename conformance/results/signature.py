@@ -36,7 +36,7 @@ REPLACED = [
         r"(?<=with respect to input N), numerical:.*": "",  # what gradcheck says of any difference
     }.items()
 ]
-NUMBERS = re.compile(r"(?<=\w)\[\]|[\[({](?:N|nan|inf|…|\[…\]|[,:\s])+[\])}]|\[…\](?:\[…\])+")
+NUMBERS = re.compile(r"\[…\](?:\[…\])+|(?<=\w)\[\]|[\[({](?:N|nan|inf|…|\[…\]|[,:\s])+[\])}]")
 SENTENCE = re.compile(r"(?<=[\w'\")\]…])[.;] (?=[A-Z(])")
 
 
