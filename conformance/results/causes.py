@@ -110,7 +110,9 @@ def suspects(
             }
             if not rated:
                 break
-            worst = max(rated, key=lambda each: (rated[each], each))
+            worst = max(
+                rated, key=lambda each: (rated[each], not each[0], each)
+            )  # of equals the topic, which says less
             found.update((outcome.pair, worst) for outcome in left if worst in of[outcome.case])
             left = [outcome for outcome in left if worst not in of[outcome.case]]
     return found

@@ -42,6 +42,6 @@ def test_of_many_causes_the_first_are_shown() -> None:
 def test_text_of_a_stranger_stays_in_its_line() -> None:
     topics = [case(name, topic=HOSTILE * 9) for name in "ab"]
     made = report({(name, HOSTILE): failed() for name in "ab"}, cases=topics)
-    head, line = cause_lines(causes_of(made))
+    _, line = cause_lines(causes_of(made))
     assert line == visible(line)
     assert len(line) < 3 * LONGEST + len(HOSTILE) * 9

@@ -37,8 +37,9 @@ def using(name: str, *operations: str, topic: str = "Tests") -> CaseRecord:
 def test_outcomes_with_one_message_are_one_cause_with_its_operator_and_its_smallest_case() -> None:
     made = report(
         {
-            ("a", CPU): raised("E: no aten::exp for [2, 3]"), ("b", CUDA): raised("E: no aten::exp for [1]", "fail", "y"),
-            ("b", CPU): GOOD, ("c", CPU): raised("E: no aten::log for [1]"),
+            ("a", CPU): raised("E: no aten::exp for [2, 3]"),
+            ("b", CUDA): raised("E: no aten::exp for [1]", "fail", "y"), ("b", CPU): GOOD,
+            ("c", CPU): raised("E: no aten::log for [1]"),
         },
         cases=[case("a", yaml="- id: a\n  long: text\n"), case("b"), case("c")],
     )  # fmt: skip

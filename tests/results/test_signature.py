@@ -32,7 +32,7 @@ ALIKE = [
         "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
         "[torch.FloatTensor […]], which is output N of …",
         "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
-        "[torch.FloatTensor [2, 2]], which is output 0 of SigmoidBackward0, is at version 1; expected version 0 instead.",
+        "[torch.FloatTensor [2, 2]], which is output 0 of SigmoidBackward0, is at version 1; expected 0.",
     ),
     (
         'RuntimeError: !grad_fn INTERNAL ASSERT FAILED at "variable.cpp":N, please report a bug to PyTorch',
@@ -154,7 +154,7 @@ def test_of_several_failures_the_one_that_explains_the_others_counts() -> None:
 )  # fmt: skip
 def test_what_ended_a_worker_and_why_a_case_can_not_run(found: Outcome, words: str) -> None:
     own = signature(found)
-    assert own == words or words.endswith("…") and own.startswith(words.removesuffix("…"))
+    assert own == words or (words.endswith("…") and own.startswith(words.removesuffix("…")))
 
 
 def test_a_long_message_is_cut_between_words() -> None:

@@ -20,7 +20,8 @@ def test_causes_are_listed_once_for_all_builds_and_each_build_has_its_own_rows()
         ("no svd", 1, False),
     ]  # fmt: skip
     assert [build["causes"] for build in index["builds"]] == [
-        [(0, {"error": 1}, (CPU,), "b", CPU), (2, {"error": 1}, (CPU,), "a", CPU), (3, {"unsupported": 1}, (CPU,), "c", CPU)],
+        [(0, {"error": 1}, (CPU,), "b", CPU), (2, {"error": 1}, (CPU,), "a", CPU),
+         (3, {"unsupported": 1}, (CPU,), "c", CPU)],
         [(0, {"error": 2}, (CPU, CUDA), "a", CPU), (1, {"fail": 1}, (CPU,), "c", CPU)],
     ]  # fmt: skip
     assert [column["cells"]["0"]["notes"][4::5] for column in index["columns"]] == [[2, 0, 3], [0, 1], [0]]
