@@ -19,7 +19,7 @@ from conformance.model.graph import Graph
 from conformance.model.outcome import Line, Outcome
 from conformance.model.rule import Level, Rule, level_of
 from conformance.model.shard import Shard
-from conformance.model.status import Status
+from conformance.model.status import RED, Status
 
 FORMAT: Final = 2
 TIME = {"format": "date-time"}
@@ -98,6 +98,40 @@ class PlanEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     target: Annotated[str, Meta(description="A device and a dtype, such as cpu-float32.")]
 
 
+class Cause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Outcomes that seem to have one cause; `case` on `target` is the smallest of them."""
+
+    id: Annotated[str, Meta(description="The same for the same cause in any report.")]
+    signatures: Annotated[
+        tuple[str, ...], Meta(description="What its outcomes say alike, without what differs from case to case.")
+    ]
+    op: Annotated[str, Meta(description="The operator that a message names, or a suspected operation.")] = ""
+    topic: Annotated[str, Meta(description="The topic of its cases, where nothing tells more.")] = ""
+    counts: Annotated[
+        dict[Status, Annotated[int, Meta(ge=1)]], Meta(description="How many outcomes there are of each status.")
+    ]
+    case: Annotated[str, Meta(description="The smallest case, by its steps and then its text.")]
+    target: Annotated[str, Meta(description="A target of the smallest case.")]
+    targets: tuple[str, ...]
+    cases: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def is_red(self) -> bool:
+        return not RED.isdisjoint(self.counts)
+
+    @property
+    def title(self) -> str:
+        """What the cause is, in one line."""
+        own, *others = self.signatures
+        more = f" (and {len(others)} other way{'s'[: len(others) > 1]})" if others else ""
+        where = self.op or self.topic
+        return f"{own}{more}" if where in own else f"{where}: {own}{more}"
+
+
 class Footer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the run of the header ended."""
 
@@ -128,6 +162,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     graphs: Annotated[
         dict[str, Graph], Meta(description="The graphs that the cases build, by case; a case without any has none.")
     ] = {}
+    causes: Annotated[
+        tuple[Cause, ...],
+        Meta(
+            description="What is red and what is unsupported by cause, the most outcomes first. It follows from the "
+            "outcomes, and is made anew whenever a report is written."
+        ),
+    ] = ()
     footer: Footer | None = None
 
     @property

@@ -27,7 +27,9 @@ from conformance.model.report import (
 from conformance.model.status import RED
 from conformance.pytest_plugin.cache import PageCache
 from conformance.pytest_plugin.session import ConformanceSession
+from conformance.render.causes import cause_lines
 from conformance.render.text import count_words, run_lines, unobserved_line
+from conformance.results.causes import groups_of
 from conformance.results.checkout import suite_commit
 from conformance.results.compact import filled
 from conformance.results.journal import Journal
@@ -189,7 +191,7 @@ class Recorder:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         run = [self.journal.outcomes[pair] for pair in self.journal.report.pairs if pair in self.journal.outcomes]
-        return [*lines, *filter(None, [unobserved_line(run)]), *self.unobserved_lines(run), *self.notes]
+        return [*lines, *filter(None, [unobserved_line(run)]), *self.unobserved_lines(run), *self.causes(), *self.notes]
 
     def unobserved_lines(self, run: Sequence[Outcome]) -> list[str]:
         """Return a line for each case with expectations that could not be observed; none without -v."""
@@ -198,3 +200,10 @@ class Recorder:
         return [
             f"  {outcome.case}[{outcome.target}] {outcome.unobserved_text}" for outcome in run if outcome.unobserved
         ]
+
+    def causes(self) -> list[str]:
+        """Return the lines of the causes of what is red in this run."""
+        if self.journal is None or not any(each.status in RED for each in self.journal.outcomes.values()):
+            return []
+        records = {record.id: record for record in self.journal.report.cases}
+        return cause_lines([cause for cause, _ in groups_of(self.journal.outcomes.values(), records)])

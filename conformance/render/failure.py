@@ -9,6 +9,7 @@ from conformance.model.rule import Rule
 from conformance.model.status import TABLE
 from conformance.results.fingerprint import fingerprint
 from conformance.results.known_issues import KnownIssue
+from conformance.results.signature import signature
 
 
 def failure_text(
@@ -37,7 +38,8 @@ def failure_text(
         if outcome.issue is not None:
             lines += [f"known issue: {entry.reason}", *([f"     {entry.link}"] if entry.link else [])]
         else:
-            lines.append(f"{entry.place} describes another failure: {entry.failure}; this is {fingerprint(outcome)}")
+            this = f"{fingerprint(outcome)}" + (f": {signature(outcome)}" if entry.signature else "")
+            lines.append(f"{entry.place} describes another failure: {entry.manner}; this is {this}")
     if outcome.stderr:
         lines += ["the end of the worker's output:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
     return "\n".join(lines)

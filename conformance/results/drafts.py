@@ -1,101 +1,165 @@
-"""Drafts entries of known issues for what is red in reports, each with the releases that were seen to fail so.
+"""Drafts entries of known issues for what is red in reports: one for each cause, with the releases that have it.
 
 Somebody has to look at each of them, say what is wrong and where it is kept track of: a list that wrote itself would
 excuse anything.
 """
 
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 from packaging.version import Version
 
 from conformance.language.versions import version_of
+from conformance.model.build import target_of
 from conformance.model.outcome import Outcome
-from conformance.model.report import Report
-from conformance.model.status import BROKEN
+from conformance.model.report import Cause, Report
+from conformance.model.status import AT_A_STEP, BROKEN, TABLE
+from conformance.results.causes import groups_of
 from conformance.results.fingerprint import Fingerprint, fingerprint
+from conformance.results.known_issues import KnownIssues
+from conformance.results.signature import signature
 
 REVIEW = timedelta(days=182)
+TOLD_OF = {"held", "expected"}  # verdicts that say how far a failure reaches
 OLDEST = "1.13"  # nobody asks for releases before it
 
-Seen = Fingerprint | None  # how a pair failed on a release; None where it held
+Seen = Fingerprint | None  # how a pair failed on a release; None where it held, or somebody knows of it
 History = Mapping[Version, Seen]
+Place = tuple[str, str, Version]  # a case, a target and a release
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """How a case fails on some targets of the releases for which a condition holds."""
+    """How cases fail for one cause on some targets of the releases for which a condition holds.
 
-    case: str
+    Those that don't fail at one step and place are described by `signatures`; `titles` are those of the causes.
+    """
+
+    cases: tuple[str, ...]
     targets: tuple[str, ...]
     torch: str
     fails: Fingerprint
+    signatures: tuple[str, ...]
+    titles: tuple[str, ...]
 
 
-def drafts_text(reports: Iterable[Report], today: date) -> str:
-    """Return drafted entries as YAML; none loads before somebody has given its reason."""
-    entries = [entry_for(draft, today + REVIEW) for draft in drafts_of(reports)]
-    return yaml.dump({"issues": entries}, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+def drafts_text(reports: Iterable[Report], today: date, known: KnownIssues | None = None, include: str = "") -> str:
+    """Return drafted entries as YAML, in a list that includes another; none loads before it is given its reason."""
+    drafts = drafts_of(reports, known)
+    head = f"include: [{include}]\n" if include else ""
+    entries = [entry_text(draft, today + REVIEW) for draft in drafts]
+    return head + ("issues:\n" + "".join(entries) if entries else "issues: []\n")
 
 
-def entry_for(draft: Draft, review: date) -> dict[str, Any]:
+def entry_text(draft: Draft, review: date) -> str:
+    single = len(draft.cases) == 1
     fails: dict[str, Any] = {"status": draft.fails.status}
     if draft.fails.step is not None:
         fails["step"] = draft.fails.step
-    return {
-        "case": draft.case, "targets": Flow(draft.targets), "torch": draft.torch,
-        "fails": FlowMapping(fails | {"kind": Flow(draft.fails.kind)}),
+    if draft.signatures:
+        fails["signature"] = Flow(draft.signatures)
+    else:
+        fails["kind"] = Flow(draft.fails.kind)
+    entry = {
+        **({"case": draft.cases[0]} if single else {"cases": Flow(draft.cases)}),
+        "targets": Flow(draft.targets), "torch": draft.torch, "fails": FlowMapping(fails),
         "reason": None, "link": None, "review": review.isoformat(),
     }  # fmt: skip
+    title = "".join(each if each.isprintable() else "?" for each in "; ".join(draft.titles))
+    count = "" if single else f"{len(draft.cases)} cases: "
+    written = yaml.dump([entry], Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return textwrap.indent(f"# {count}{title}\n{written}", "  ")
 
 
-def drafts_of(reports: Iterable[Report]) -> list[Draft]:
-    """Return a draft for each way in which a case is red, or known, in one of `reports`."""
+def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> list[Draft]:
+    """Return a draft for each cause of what is red in `reports`, that with the most cases first.
+
+    What is known, or described by `known`, is left out; nothing is where that is None.
+    """
     tables: dict[str, dict[str, dict[Version, Seen]]] = {}  # by case, target and release
+    said: dict[Place, tuple[str, Cause]] = {}
     for report in reports:
         version = Version(version_of(report.build.torch).public)
-        for (case, target), outcome in report.by_pair().items():
-            if outcome.status == "pass" or is_failure(outcome):
-                seen = fingerprint(outcome) if is_failure(outcome) else None
-                history = tables.setdefault(case, {}).setdefault(target, {})
+        outcomes = [unknown(outcome, report, known) for outcome in report.outcomes]
+        failed: dict[tuple[str, str], tuple[str, Cause]] = {}
+        for cause, own in groups_of(outcomes, {record.id: record for record in report.cases}):
+            failed.update((outcome.pair, (signature(outcome), cause)) for outcome in own if outcome.status in BROKEN)
+        for outcome in outcomes:
+            if outcome.pair in failed or TABLE[outcome.status].verdict in TOLD_OF:
+                seen = fingerprint(outcome) if outcome.pair in failed else None
+                history = tables.setdefault(outcome.case, {}).setdefault(outcome.target, {})
                 history[version] = seen or history.get(version)  # of two builds of a release the one that fails counts
-    drafts = []
+                if seen:
+                    said[outcome.case, outcome.target, version] = failed[outcome.pair]
+    groups: dict[Any, list[Draft]] = {}
     for case, table in tables.items():
-        for targets, releases in by_device(table):
-            drafts += [
-                Draft(case=case, targets=targets, torch=condition, fails=fails)
-                for fails, condition in ranges_of(releases)
-            ]
-    return drafts
+        for patterns, targets, releases in by_device(table):
+            for fails, condition, among in ranges_of(releases):
+                places = [(case, target, version) for target in targets for version in among]
+                found = [said[place] for place in places if place in said]
+                causes = {cause.id: cause.title for _, cause in found}
+                draft = Draft(
+                    cases=(case,), targets=patterns, torch=condition, fails=fails, titles=tuple(causes.values()),
+                    signatures=tuple(dict.fromkeys(text for text, _ in found)),
+                )  # fmt: skip
+                status = "" if fails.status in AT_A_STEP else fails.status  # a signature is of all that end at a step
+                groups.setdefault((patterns, condition, status, frozenset(causes)), []).append(draft)
+    return sorted(map(joined, groups.values()), key=lambda draft: -len(draft.cases))
 
 
-def is_failure(outcome: Outcome) -> bool:
-    return outcome.status == "known" or outcome.status in BROKEN
+def unknown(outcome: Outcome, report: Report, known: KnownIssues | None) -> Outcome:
+    """Return an outcome as known where somebody knows of it, or as what it is if nobody did where `known` is None."""
+    if known is None:
+        issue = outcome.issue if outcome.status == "known" else None
+        return outcome if issue is None else replace(outcome, status=issue.status, issue=None)
+    if outcome.status not in BROKEN:
+        return outcome
+    try:
+        return known.judge(outcome.case, target_of(outcome.target), report.build, outcome)
+    except ValueError:  # a target or a version that no entry can be about
+        return outcome
 
 
-def by_device(table: Mapping[str, History]) -> list[tuple[tuple[str, ...], History]]:
-    """Return the targets that share a history, as patterns; the dtypes of a device that all do are one pattern.
+def joined(drafts: Sequence[Draft]) -> Draft:
+    """Return one draft for what fails for one cause, with the fingerprint of its cases or what they share of it."""
+    first = drafts[0]
+    cases = tuple(case for draft in drafts for case in draft.cases)
+    if all(draft.fails == first.fails for draft in drafts):
+        return replace(first, cases=cases, signatures=())
+    ((status, _),) = Counter(draft.fails.status for draft in drafts).most_common(1)
+    if status not in AT_A_STEP:
+        return replace(first, cases=cases, fails=Fingerprint(status, None, first.fails.kind), signatures=())
+    found = tuple(dict.fromkeys(text for draft in drafts for text in draft.signatures))
+    return replace(first, cases=cases, fails=Fingerprint(status), signatures=found)
+
+
+def by_device(table: Mapping[str, History]) -> list[tuple[tuple[str, ...], tuple[str, ...], History]]:
+    """Return the targets that share a history, as patterns and by name; the dtypes of a device that all do are one.
 
     Releases on which a target could not run the case are no difference: what did not run is neither known nor fixed.
     """
     devices: dict[str, list[str]] = {}
     for target in table:
         devices.setdefault(target.rpartition("-")[0], []).append(target)
-    shared: list[tuple[list[str], History]] = []
+    shared: list[tuple[list[str], list[str], History]] = []
     for device, targets in devices.items():
         histories: dict[str, History] = {target: table[target] for target in targets}
         whole = one_history(histories.values())
         for name, history in histories.items() if whole is None else [(device, whole)]:
-            for place, (names, other) in enumerate(shared):
+            own = [name] if whole is None else targets
+            for place, (names, others, other) in enumerate(shared):
                 both = one_history([other, history])
                 if both is not None:
-                    shared[place] = [*names, name], both
+                    shared[place] = [*names, name], [*others, *own], both
                     break
             else:
-                shared.append(([name], history))
-    return [(tuple(names), history) for names, history in shared]
+                shared.append(([name], own, history))
+    return [(tuple(names), tuple(targets), history) for names, targets, history in shared]
 
 
 def one_history(histories: Iterable[History]) -> History | None:
@@ -108,10 +172,10 @@ def one_history(histories: Iterable[History]) -> History | None:
     return found
 
 
-def ranges_of(releases: History) -> list[tuple[Fingerprint, str]]:
-    """Return each way of failing with a condition on torch for the releases in a row that failed so."""
+def ranges_of(releases: History) -> list[tuple[Fingerprint, str, Sequence[Version]]]:
+    """Return each way of failing with a condition on torch for the releases in a row that failed so, and these."""
     ordered = sorted(releases)
-    found = []
+    found: list[tuple[Fingerprint, str, Sequence[Version]]] = []
     begin = 0
     for end in range(1, len(ordered) + 1):
         if end < len(ordered) and releases[ordered[end]] == releases[ordered[begin]]:
@@ -119,7 +183,8 @@ def ranges_of(releases: History) -> list[tuple[Fingerprint, str]]:
         fails = releases[ordered[begin]]
         if fails is not None:
             upper = f",<{bound(ordered, end)}" if end < len(ordered) else ""
-            found.append((fails, f">={bound(ordered, begin)}{upper}".removeprefix(f">={OLDEST},")))
+            condition = f">={bound(ordered, begin)}{upper}".removeprefix(f">={OLDEST},")
+            found.append((fails, condition, ordered[begin:end]))
         begin = end
     return found
 

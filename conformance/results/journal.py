@@ -112,7 +112,7 @@ class Journal:
         """Return the text of the report of this run, which ends with what is known at the end of the run alone."""
         lines = [self.lines.get(outcome.pair) or encoded(outcome) for outcome in own.outcomes]
         outcomes = "\n" + ",\n".join(lines) + "\n" if lines else ""
-        return f"{self.head}{outcomes}]{text_of_end(own.graphs, own.footer)}"
+        return f"{self.head}{outcomes}]{text_of_end(own)}"
 
     def put(self, own: Report, left: Collection[Pair], is_gone: Callable[[CaseRecord], bool], text: str = "") -> Report:
         """Write what a run found into the report of its build; `left` are the pairs that it did not come to.

@@ -6,6 +6,7 @@ longer fails is `fixed`, which is red too until the entry is edited: a list that
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from fnmatch import fnmatchcase
@@ -23,6 +24,7 @@ from conformance.model.build import Build, Target
 from conformance.model.outcome import Issue, Outcome
 from conformance.model.status import AT_A_STEP, BROKEN, Status
 from conformance.results.fingerprint import Fingerprint, fingerprint
+from conformance.results.signature import signature
 
 SHIPPED = "shipped"  # what an include calls the list that comes with the suite
 PATTERN = re.compile(r"[*?]")
@@ -30,9 +32,10 @@ DEEPEST = 8  # includes within includes
 
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry: `case` on `targets` fails so with these releases; `step` and `kind` of a pattern may be left open.
+    """An entry, or its part about one of its `cases`: `case` on `targets` fails so with these releases.
 
-    On targets that fit `may_fail_on` alone, and on other `systems`, it may fail so, but need not.
+    `step` and `kind` may be left open where it is a pattern or has a `signature`. On targets that fit `may_fail_on`
+    alone, and on other `systems`, it may fail so, but need not.
     """
 
     file: str
@@ -45,10 +48,12 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     step: int | None = None
     kind: tuple[str, ...] | None = None
+    signature: tuple[str, ...] = ()
     reason: str
     link: str = ""
     review: date
     earlier: str = ""  # what the list calls the case, where it has another id now
+    is_listed: bool = False  # whether its entry names several cases
 
     @property
     def is_pattern(self) -> bool:
@@ -63,6 +68,11 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
         """The fingerprint of what it is about, as far as the entry gives it."""
         return Fingerprint(self.status, self.step, self.kind or ())
 
+    @property
+    def manner(self) -> str:
+        """How it fails, in words."""
+        return f"{self.failure}" + (f": {' or '.join(self.signature)}" if self.signature else "")
+
     def names(self, case: str) -> bool:
         return fnmatchcase(case, self.case)
 
@@ -76,11 +86,16 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
         here = any(fits(pattern, target) for pattern in (*self.targets, *self.may_fail_on))
         return here and versions.holds(self.torch, build.torch)
 
-    def describes(self, found: Fingerprint) -> bool:
-        """Whether a failure is the one that this entry is about."""
-        if found.status != self.status:
+    def describes(self, outcome: Outcome) -> bool:
+        """Whether a failure is the one that this entry is about.
+
+        With a signature it doesn't matter whether a statement raised the error or an expectation met it.
+        """
+        found = fingerprint(outcome)
+        statuses = AT_A_STEP if self.signature and self.status in AT_A_STEP else {self.status}
+        if found.status not in statuses or (self.signature and signature(outcome) not in self.signature):
             return False
-        if self.is_pattern or self.earlier:
+        if self.is_pattern or self.is_listed or self.signature or self.earlier:
             return self.step in (None, found.step) and self.kind in (None, found.kind)
         return found == self.failure
 
@@ -113,9 +128,8 @@ class KnownIssues:
         """Return an outcome as it counts: known, fixed, or as it is."""
         entries = self.about(case, target, build)
         if entries and outcome.status in BROKEN:
-            found = fingerprint(outcome)
             for entry in entries:
-                if entry.describes(found):
+                if entry.describes(outcome):
                     return replace(outcome, status="known", issue=entry.issue(outcome.status))
         elif outcome.status == "pass":
             for entry in entries:
@@ -134,11 +148,11 @@ class KnownIssues:
 
     def overdue(self, today: date) -> list[str]:
         """Return a line for each entry that somebody should have looked at again by `today`."""
-        return [
-            f"{entry.place}: {entry.case} was to be reviewed by {entry.review}"
-            for entry in self.entries
-            if entry.review <= today
-        ]
+        due = [entry for entry in self.entries if entry.review <= today]
+        listed = Counter((entry.place, entry.review) for entry in due if entry.is_listed)
+        singly = [(entry.place, entry.review, entry.case) for entry in due if not entry.is_listed]
+        several = [(*entry, f"what fails in {count} cases") for entry, count in listed.items()]
+        return [f"{place}: {what} was to be reviewed by {review}" for place, review, what in (*singly, *several)]
 
 
 def load_known_issues(path: Path, name: str, shipped: Path, renames: Renames | None = None) -> KnownIssues:
@@ -170,14 +184,16 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
     if problems:
         raise CaseFileError(problems)
     entries: list[KnownIssue] = []
+    known: dict[KnownIssue, int] = {}  # the line of each
     shared = {key: tuple(root.value[key].plain) for key in ("systems", "may_fail_on") if key in root.value}
     for node in root.value["issues"].value:
         check_entry(node, report, shared)
-        if not problems:
-            entries.append(entry_of(node, name, shared))
-            same = [entry for entry in entries if without_place(entry) == without_place(entries[-1])]
-            if len(same) > 1:
-                report(node, "", "this entry stands twice", f"first in line {same[0].line}")
+        for place, entry in () if problems else issues_of(node, name, shared):
+            same = replace(entry, line=0)
+            if same in known:
+                report(place, "", "this entry stands twice", f"{entry.case} is first in line {known[same]}")
+            known[same] = place.line
+            entries.append(entry)
     if problems:
         raise CaseFileError(problems)
     yield from entries
@@ -198,22 +214,23 @@ def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -
         raise CaseFileError(problems)
 
 
-def entry_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> KnownIssue:
-    """Return the entry that a node holds; `shared` is what the list says for all of its entries."""
+def issues_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Node, KnownIssue]]:
+    """Yield each case of an entry: its place, and what the entry says of it.
+
+    `shared` is what the list says for all of its entries.
+    """
     fails = node.value["fails"].plain
     own = node.value.get("may_fail_on")
-    may_fail_on = shared.get("may_fail_on", ()) if own is None else tuple(own.plain)
-    return KnownIssue(
-        file=name, line=node.line, status=fails["status"], step=fails.get("step"),
-        kind=tuple(fails["kind"]) if "kind" in fails else None,
-        targets=tuple(node.value["targets"].plain), may_fail_on=may_fail_on, systems=shared.get("systems", ("*",)),
-        review=date.fromisoformat(node.value["review"].value), link=node.value["link"].value or "",
-        **{key: node.value[key].value for key in ("case", "torch", "reason")},
-    )  # fmt: skip
-
-
-def without_place(entry: KnownIssue) -> KnownIssue:
-    return replace(entry, line=0)
+    listed = node.value.get("cases")
+    for case in [node.value["case"]] if listed is None else listed.value:
+        yield node if listed is None else case, KnownIssue(
+            file=name, line=node.line, case=case.value, is_listed=listed is not None, status=fails["status"],
+            step=fails.get("step"), kind=tuple(fails["kind"]) if "kind" in fails else None,
+            signature=tuple(fails.get("signature", ())), targets=tuple(node.value["targets"].plain),
+            may_fail_on=shared.get("may_fail_on", ()) if own is None else tuple(own.plain),
+            systems=shared.get("systems", ("*",)), review=date.fromisoformat(node.value["review"].value),
+            link=node.value["link"].value or "", **{key: node.value[key].value for key in ("torch", "reason")},
+        )  # fmt: skip
 
 
 def check_entry(node: Node, report: Reporter, shared: Mapping[str, tuple[str, ...]]) -> None:
@@ -231,7 +248,10 @@ def check_entry(node: Node, report: Reporter, shared: Mapping[str, tuple[str, ..
     may_fail_on = node.value["may_fail_on"].value if "may_fail_on" in node.value else shared.get("may_fail_on")
     if not node.value["targets"].value and not may_fail_on:
         report(node.value["targets"], "targets", "expected some target, here or as `may_fail_on`")
-    if not PATTERN.search(node.value["case"].value):
-        for key in ("step", "kind") if fails.value["status"].value in AT_A_STEP else ():
+    if "case" in node.value and PATTERN.search(node.value["case"].value):
+        return
+    if fails.value["status"].value in AT_A_STEP and "signature" not in fails.value:
+        for key in ("step", "kind"):
             if key not in fails.value:
-                report(fails, "fails", f"the key {quoted_value(key)} is missing", "only a pattern can do without")
+                hint = "only a pattern can do without, and what has a signature"
+                report(fails, "fails", f"the key {quoted_value(key)} is missing", hint)

@@ -8,27 +8,36 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from conformance.model.graph import Graph
-from conformance.model.report import FORMAT, Footer, Pair, Report
+from conformance.model.report import FORMAT, Pair, Report
+from conformance.results.causes import causes_of
 from conformance.results.compact import Compact, CompactError, report_of
 from conformance.results.format_1 import with_facts
 
 
 def text_of(report: Report | Compact) -> str:
-    """Return a report as its file holds it."""
+    """Return a report as its file holds it, with the causes of what is red and unsupported if it is finished."""
+    if isinstance(report, Report):
+        report = with_causes(report)
     return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in fields_of(report).items()) + "\n}\n"
 
 
-def text_of_end(graphs: Mapping[str, Graph], footer: Footer | None) -> str:
+def text_of_end(report: Report) -> str:
     """Return what follows the outcomes in the text of a report."""
-    fields = {"graphs": dict(graphs), "footer": footer}
-    return "".join(f',\n"{name}": {dump(value)}' for name, value in fields.items() if value) + "\n}\n"
+    fields = list(fields_of(with_causes(report)).items())
+    begin = [name for name, _ in fields].index("outcomes") + 1
+    return "".join(f',\n"{name}": {dump(value)}' for name, value in fields[begin:]) + "\n}\n"
+
+
+def with_causes(report: Report) -> Report:
+    """Return a report with the causes that follow from its outcomes; of a run that goes on they aren't known."""
+    return replace(report, causes=causes_of(report) if report.footer is not None else ())
 
 
 def fields_of(record: msgspec.Struct) -> dict[str, Any]:
@@ -72,7 +81,7 @@ class ReportError(Exception):
 
 
 def load_report(path: Path) -> Report:
-    """Return the report at `path`; raise ReportError with the reason when it is none."""
+    """Return the report at `path`, without its causes; raise ReportError with the reason when it is none."""
     try:
         report, number = msgspec.json.decode(path.read_bytes(), type=Report), FORMAT
     except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -80,6 +89,7 @@ def load_report(path: Path) -> Report:
     problem = problem_within(report)
     if problem:
         raise ReportError(f"{path}: {problem}")
+    report = replace(report, causes=())  # they follow from the outcomes, and a file may say anything
     return with_facts(report) if number == 1 else report
 
 

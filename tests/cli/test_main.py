@@ -285,8 +285,26 @@ def test_a_page_for_others_says_nothing_of_the_machines(here: Path, page: list[A
 @pytest.mark.usefixtures("here")
 def test_known_issues_are_drafted_from_what_is_red(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["known-issues", "old.json"]) == 0
-    assert "  - case: b\n    targets: [cpu]\n    torch: '>=2.13'\n" in capsys.readouterr().out
+    drafted = capsys.readouterr().out
+    assert drafted.startswith("include: [shipped]\nissues:\n")
+    assert "  - case: b\n    targets: [cpu]\n    torch: '>=2.13'\n" in drafted
     assert "expected a version" in refused(capsys, "known-issues", "hostile.json")
+
+
+def test_what_a_list_describes_is_not_drafted(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["known-issues", "--known-issues", "none", "worse.json"]) == 0
+    drafted = capsys.readouterr().out
+    assert "cases: [a, b]" in drafted
+    (here / "mine.yaml").write_text(drafted.replace("[a, b]", "[b]").replace("reason: null", "reason: It is wrong."))
+    assert cli.main(["known-issues", "--known-issues", "mine.yaml", "worse.json"]) == 0
+    drafted = capsys.readouterr().out
+    assert drafted.startswith("issues:\n")
+    assert "  - case: a\n" in drafted
+    (here / "wrong.yaml").write_text("issues: 3\n")
+    assert "wrong.yaml:1:9: issues: expected a list" in refused(
+        capsys, "known-issues", "--known-issues", "wrong.yaml", "old.json"
+    )
+    assert "absent.yaml: can't be read" in refused(capsys, "known-issues", "--known-issues", "absent.yaml", "old.json")
 
 
 def test_directories_are_compared_by_the_names_of_their_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import textwrap
 import time
 import xml.etree.ElementTree as ET
 import zlib
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from sessions import Result, Session
 from conformance.language.schema import load_schema
 from conformance.model.outcome import Outcome
 from conformance.render.page.matrix import MARKS
-from conformance.results.store import text_of
+from conformance.results.drafts import drafts_text
+from conformance.results.known_issues import KnownIssues
+from conformance.results.store import load_report, text_of
 
 GOOD = """\
 - a = tensor([2.0], requires_grad=True)
@@ -680,6 +683,31 @@ def test_a_brief_run_shows_totals_and_what_is_red(session: Session) -> None:
     assert "all topics  3 pass, 1 fail\n" in output
     assert "Red         1 pass, 1 fail\n" in output
     assert "Green" not in output
+
+
+LOST = "- a = tensor([{0}.0], requires_grad=True)\n{1}- (a * 2).sum().backward()\n- expect: {{a: {{grad: null}}}}\n"
+
+
+def test_what_is_red_is_told_by_cause_and_a_drafted_list_makes_the_next_run_green(session: Session) -> None:
+    lost = {name: LOST.format(at, "- b = a + 1\n" * at) for at, name in enumerate(("first", "second", "third"))}
+    session.cases(**lost, fourth="- a = tensor([1.0]).reshape(7)\n- expect: {a: 1}\n", fifth=GOOD)
+    result = session.run()
+    assert result.report is not None
+    shown = "  3  sum: grad: a value instead of null                        first[cpu-float32]"
+    assert shown in result.output.splitlines(), result.output
+    assert [(cause["counts"], cause["case"]) for cause in result.report["causes"]] == [
+        ({"fail": 3}, "first"), ({"error": 1}, "fourth"),
+    ]  # fmt: skip
+    (path,) = (session.directory / "reports").glob("*.json")
+    drafted = drafts_text([load_report(path)], date.today(), KnownIssues())
+    assert "cases: [first, second, third]" in drafted
+    session.write("mine.yaml.txt", drafted.replace("reason: null", "reason: It is wrong."))
+    again = session.run("--known-issues", "mine.yaml.txt")
+    assert (again.status, set(again.statuses.values())) == (0, {"known", "pass"}), again.output
+    assert "red by cause" not in again.output
+    session.cases(**{**lost, "second": GOOD}, fourth=lost["first"], fifth=GOOD)
+    strict = session.run("--known-issues", "mine.yaml.txt").statuses
+    assert strict == {"first": "known", "second": "fixed", "third": "known", "fourth": "fail", "fifth": "pass"}
 
 
 def test_a_failure_says_which_error_was_raised_in_a_field(red: tuple[Session, Result]) -> None:

@@ -57,6 +57,34 @@ def test_red_outcomes_are_folded_with_rule_case_and_first_failure() -> None:
     assert "\n\n<details><summary>2 red: <code>torch 2.13.0+cpu (01234567)" in summary(made)
 
 
+def test_what_is_red_has_a_table_of_causes_with_the_most_outcomes_first() -> None:
+    raised = failed("", "no error", "RuntimeError: no aten::exp for [2, 3]", exception="RuntimeError", status="error")
+    other = failed("", "no error", "RuntimeError: no aten::exp for [4]", exception="RuntimeError", status="error")
+    made = report({("a", CPU): failed("a.version", "2", "1"), ("b", CPU): raised, ("c", CUDA): other, ("d", CPU): GOOD})
+    build = "`torch 2.13.0+cpu (01234567), Python 3.11.7, linux-x86_64`"
+    assert f"""
+| red by cause: {build} | outcomes | targets | smallest case |
+|---|---|---|---|
+| `RuntimeError: no aten::exp for […]` | 2 error | `cpu-float32, cuda-float32` | `b` on `cpu-float32` |
+| `version: too low` | 1 fail | `cpu-float32` | `a` on `cpu-float32` |
+""" in summary(made)
+
+
+def test_of_many_causes_some_have_a_row() -> None:
+    names = [f"{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(60)]
+    made = {(name, CPU): outcome("error", reason=f"there is no {name}", step=0) for name in names}
+    text = summary(report(made))
+    assert (text.count("| 1 error | `cpu-float32` |"), "\nAnd 10 more causes.\n" in text) == (50, True)
+
+
+def test_what_is_unsupported_is_grouped_by_what_its_reasons_have_in_common() -> None:
+    reasons = ("no such kernel for [2, 3]", "no such kernel for [1]", "needs torch >=2.1", "needs torch >=2.2")
+    made = {(name, CPU): outcome("unsupported", reason=reason) for name, reason in zip("abcd", reasons, strict=True)}
+    text = summary(report(made))
+    assert "- 2 unsupported (`cpu-float32`): `no such kernel for […]`\n  - `a`, `b`\n" in text
+    assert "- 1 unsupported (`cpu-float32`): `needs torch >=2.1`\n  - `c`\n" in text
+
+
 def test_what_was_not_run_is_grouped_by_reason_most_first() -> None:
     lacks = outcome("unsupported", reason="no such dtype")
     made = report({("a", CPU): lacks, **{(name, target): ABSENT for name in "bc" for target in (CUDA, "cuda-float64")}})
@@ -106,8 +134,8 @@ def test_nothing_of_a_stranger_is_markup() -> None:
     left = re.sub(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", tagless)
     for part in ("img", "@", "#1", "http", "script", "\\", "quoted"):
         assert part not in left
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert {row.count("|") for row in rows} == {4}
+    rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
+    assert rows == [4, 4, 4, 5, 5, 5]  # of the counts, and of the causes
 
 
 @given(st.lists(any_report(), max_size=3), st.integers(0, 3000))

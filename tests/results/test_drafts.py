@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
-from samples import failed, outcome, report
+from samples import HOSTILE, case, failed, outcome, report
 
 from conformance.language.errors import CaseFileError
-from conformance.model.build import Target
-from conformance.model.outcome import Outcome
+from conformance.model.build import Target, target_of
+from conformance.model.outcome import Issue, Outcome
 from conformance.model.report import Report
 from conformance.results.drafts import drafts_of, drafts_text
-from conformance.results.known_issues import load_known_issues
+from conformance.results.known_issues import KnownIssues, load_known_issues
 
 CPU, DOUBLE, CUDA = "cpu-float32", "cpu-float64", "cuda-float32"
 GOOD, BAD, OTHER = outcome("pass"), failed(), failed("b.version")
@@ -67,6 +68,108 @@ def test_the_text_loads_and_describes_what_was_seen(tmp_path: Path) -> None:
     found = [issues.judge("a", target, each.build, each.outcomes[0]).status for each in reports]
     assert found == ["known", "pass", "known"]
     assert {entry.review for entry in issues.entries} == {date(2026, 7, 2)}
+
+
+def raised(message: str, step: int, status: str = "error", **facts: Any) -> Outcome:
+    path, expected = ("", "no error") if status == "error" else ("y", "a value")
+    kind = message.partition(":")[0]
+    return failed(path, expected, message, exception=kind, status=status, step=step, **facts)
+
+
+SEVERAL = {
+    ("a", CPU): raised("E: no aten::exp for [1]", 1), ("b", CPU): raised("E: no aten::exp for [2, 3]", 4),
+    ("c", CPU): raised("E: no aten::exp for [4]", 2, "fail"), ("d", CPU): raised("E: no aten::log", 1),
+    ("e", CPU): outcome("crash", signal="SIGSEGV", step=1), ("f", CPU): outcome("crash", signal="SIGSEGV", step=5),
+    ("g", CPU): failed(), ("h", CPU): failed(), ("i", CPU): GOOD,
+}  # fmt: skip
+
+
+def judged_by(text: str, directory: Path, made: Report) -> list[str]:
+    """Return what the outcomes of a report count as with a drafted list that has been given its reasons."""
+    path = directory / "known-issues.yaml"
+    path.write_text(text.replace("reason: null", "reason: It is wrong."))
+    issues = load_known_issues(path, path.name, path)
+    return [issues.judge(each.case, target_of(each.target), made.build, each).status for each in made.outcomes]
+
+
+def test_a_cause_is_one_entry_and_what_has_a_cause_of_its_own_is_as_strict_as_can_be(tmp_path: Path) -> None:
+    made = report(SEVERAL)
+    text = drafts_text([made], date(2026, 1, 1))
+    assert (
+        text
+        == """\
+issues:
+  # 3 cases: E: no aten::exp for […]
+  - cases: [a, b, c]
+    targets: [cpu]
+    torch: '>=2.13'
+    fails: {status: error, signature: ['E: no aten::exp for […]']}
+    reason: null
+    link: null
+    review: '2026-07-02'
+  # 2 cases: Tests: SIGSEGV
+  - cases: [e, f]
+    targets: [cpu]
+    torch: '>=2.13'
+    fails: {status: crash, kind: [SIGSEGV]}
+    reason: null
+    link: null
+    review: '2026-07-02'
+  # 2 cases: Tests: grad: another value
+  - cases: [g, h]
+    targets: [cpu]
+    torch: '>=2.13'
+    fails: {status: fail, step: 2, kind: [a.grad]}
+    reason: null
+    link: null
+    review: '2026-07-02'
+  # E: no aten::log
+  - case: d
+    targets: [cpu]
+    torch: '>=2.13'
+    fails: {status: error, step: 1, kind: ['the step: E']}
+    reason: null
+    link: null
+    review: '2026-07-02'
+"""
+    )
+    assert judged_by(text, tmp_path, made) == ["known"] * 8 + ["pass"]
+
+
+def test_what_somebody_knows_of_is_left_out(tmp_path: Path) -> None:
+    issue = Issue(status="fail", reason="Known.")
+    made = report({**SEVERAL, ("h", CPU): failed(status="known", issue=issue)})
+    path = tmp_path / "known-issues.yaml"
+    path.write_text(drafts_text([report({("b", CPU): SEVERAL["b", CPU], ("i", CPU): GOOD})], date(2026, 1, 1))
+                    .replace("reason: null", "reason: It is wrong."))  # fmt: skip
+    known = load_known_issues(path, path.name, path)
+    assert [draft.cases for draft in drafts_of([made], known)] == [("a", "c"), ("e", "f"), ("d",), ("g",)]
+    whole = [draft.cases for draft in drafts_of([made])]
+    assert (whole[0], ("g", "h") in whole) == (("a", "b", "c"), True)
+
+
+def test_a_release_on_which_somebody_knows_of_it_ends_a_range() -> None:
+    known = failed(status="known", issue=Issue(status="fail", reason="Known."))
+    reports = [on("2.0.1", BAD), on("2.1.2", known), on("2.2.2", BAD)]
+    assert [draft.torch for draft in drafts_of(reports, KnownIssues())] == [">=2.0,<2.1", ">=2.2"]
+    assert [draft.torch for draft in drafts_of(reports)] == [">=2.0"]
+
+
+def test_one_cause_in_other_words_on_other_targets_is_one_entry_with_both(tmp_path: Path) -> None:
+    words = {CPU: "E: no kernel", CUDA: "E: no kernel at all"}
+    made = report(
+        {(name, target): raised(words[target], step) for name, step in (("a", 1), ("b", 2)) for target in words}
+    )
+    (draft,) = drafts_of([made])
+    assert (draft.cases, draft.targets, set(draft.signatures)) == (("a", "b"), ("cpu", "cuda"), set(words.values()))
+    assert set(judged_by(drafts_text([made], date(2026, 1, 1)), tmp_path, made)) == {"known"}
+
+
+def test_text_of_a_stranger_ends_no_comment() -> None:
+    made = report({(name, CPU): failed("a.grad", "1", "2", step=2) for name in "ab"},
+                  cases=[case(name, topic=HOSTILE) for name in "ab"])  # fmt: skip
+    text = drafts_text([made], date(2026, 1, 1))
+    assert [line[:5] for line in text.splitlines()] == ["issue", "  # 2", "  - c", *["    " + key for key in "ttfrlr"]]
 
 
 def test_nothing_red_makes_an_empty_list() -> None:

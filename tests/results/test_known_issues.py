@@ -40,7 +40,8 @@ BUILD = build(torch="2.2.0")
 
 
 def listed(path: Path, *entries: dict[str, Any], **more: Any) -> Path:
-    path.write_text(json.dumps({"issues": [{**ENTRY, **entry} for entry in entries], **more}))  # which is YAML, too
+    whole = [{key: value for key, value in {**ENTRY, **entry}.items() if value is not ...} for entry in entries]
+    path.write_text(json.dumps({"issues": whole, **more}))  # which is YAML, too
     return path
 
 
@@ -136,6 +137,66 @@ def test_a_pattern_stands_for_many_cases_each_of_which_must_fail(tmp_path: Path)
     assert judged(issues, GOOD, case="other") == "pass"
 
 
+LISTED = {"case": ..., "cases": ["a", "b"], "fails": {"status": "fail", "signature": ["grad: another value"]}}
+
+
+def test_a_list_of_cases_is_strict_for_each_of_them(tmp_path: Path) -> None:
+    issues = known(tmp_path, LISTED)
+    for case in "ab":
+        assert judged(issues, FAILED, case=case) == "known"
+        assert judged(issues, failed("x.grad", "3", "4", step=5), case=case) == "known"
+        assert judged(issues, failed("a.grad", "3", "null"), case=case) == "fail"
+        assert judged(issues, failed("a.is_leaf", "true", "false"), case=case) == "fail"
+        assert judged(issues, outcome("crash", signal="SIGSEGV"), case=case) == "crash"
+        assert judged(issues, GOOD, case=case) == "fixed"
+    assert (judged(issues, FAILED, case="c"), judged(issues, GOOD, case="c")) == ("fail", "pass")
+
+
+def test_a_signature_holds_where_an_error_is_raised_by_a_statement_and_where_an_expectation_meets_it(
+    tmp_path: Path,
+) -> None:
+    fails = {"status": "error", "signature": ["TypeError: no x for […]", "TypeError: no y"]}
+    issues = known(tmp_path, {**LISTED, "fails": fails}, {"case": "c", "fails": fails})
+    met = failed("a", "a value", "TypeError: no x for [1, 2]", exception="TypeError")
+    raised = failed("", "no error", "TypeError: no y", exception="TypeError", status="error")
+    other = failed("", "no error", "TypeError: no z", exception="TypeError", status="error")
+    for case in "abc":
+        assert [judged(issues, found, case=case) for found in (met, raised, other)] == ["known", "known", "error"]
+
+
+def test_a_list_of_crashes_needs_no_step(tmp_path: Path) -> None:
+    issues = known(tmp_path, {**LISTED, "fails": {"status": "crash", "kind": ["SIGSEGV"]}})
+    assert judged(issues, outcome("crash", signal="SIGSEGV", step=3), case="b") == "known"
+    assert judged(issues, outcome("crash", signal="SIGABRT", step=3), case="b") == "crash"
+
+
+@each(
+    "entry, message",
+    [
+        ({**LISTED, "cases": []}, "cases: expected a list of at least 1, got an empty list"),
+        ({**LISTED, "cases": ["fft-*"]}, "issues[0].cases[0]: expected a case's id, without * and ?, got 'fft-*'"),
+        ({**LISTED, "cases": ["a", "b", "a"]}, "this entry stands twice (a is first in line 1)"),
+        ({"case": ...}, "the key 'case' or 'cases' is missing"),
+        ({**LISTED, "fails": {"status": "fail"}}, "fails: the key 'step' is missing (only a pattern can do"),
+    ],
+)
+def test_what_is_wrong_with_a_list_of_cases_is_said_with_its_place(
+    tmp_path: Path, entry: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CaseFileError) as error:
+        known(tmp_path, entry)
+    assert str(error.value).startswith("known-issues.yaml:1:")
+    assert message in str(error.value)
+
+
+def test_a_list_is_due_for_review_once(tmp_path: Path) -> None:
+    issues = known(tmp_path, {**LISTED, "review": "2026-01-31"}, {"case": "c", "review": "2026-01-31"})
+    assert issues.overdue(date(2026, 1, 31)) == [
+        "known-issues.yaml:1: c was to be reviewed by 2026-01-31",
+        "known-issues.yaml:1: what fails in 2 cases was to be reviewed by 2026-01-31",
+    ]
+
+
 def test_of_several_entries_one_has_to_describe_the_failure(tmp_path: Path) -> None:
     issues = known(tmp_path, {}, {"fails": {"status": "error", "step": 0, "kind": ["the step: RuntimeError"]}})
     raised = msgspec.structs.replace(
@@ -188,9 +249,15 @@ def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
         ({"targets": []}, "targets: expected some target, here or as `may_fail_on`"),
         ({"targets": ["cpu float32"]}, "expected a device, or a device and a dtype, such as cpu"),
         ({"targets": "cpu"}, "targets: expected a list, got 'cpu'"),
+        ({"cases": ["b"]}, "issues[0].cases: can't stand beside 'case'"),
+        ({"case": None}, "case: expected a case's id, or a pattern with * and ?, got nothing"),
+        (
+            {"fails": {"status": "fail", "signature": []}},
+            "fails.signature: expected a list of at least 1, got an empty list",
+        ),
         ({"case": "A b"}, "expected a case's id, or a pattern with * and ?"),
-        ({"fails": {"status": "fail", "step": 1}}, "fails: the key 'kind' is missing (only a pattern can do without)"),
-        ({"fails": {"status": "fail", "kind": []}}, "fails: the key 'step' is missing (only a pattern can do without)"),
+        ({"fails": {"status": "fail", "step": 1}}, "fails: the key 'kind' is missing (only a pattern can do"),
+        ({"fails": {"status": "fail", "kind": []}}, "fails: the key 'step' is missing (only a pattern can do"),
         ({"fails": {"status": "fixed", "step": 1, "kind": []}}, "expected one of fail, error, crash, timeout"),
         ({"fails": {"status": "fail", "stp": 1}}, "did you mean 'step'?"),
         ({"reason": " "}, "reason: expected text that isn't empty"),
@@ -244,6 +311,9 @@ def test_the_schema_accepts_what_loads() -> None:
     schema = load_schema("known-issues.schema.json")
     Draft202012Validator.check_schema(schema)
     Draft202012Validator(schema).validate({"issues": [ENTRY, {**ENTRY, "link": None, "may_fail_on": ["*"]}]})
+    several = {key: value for key, value in {**ENTRY, **LISTED}.items() if key != "case"}
+    Draft202012Validator(schema).validate({"issues": [several]})
+    assert not Draft202012Validator(schema).is_valid({"issues": [{**several, "case": "a"}]})
 
 
 @pytest.mark.slow
@@ -401,9 +471,12 @@ def test_a_run_says_which_entries_are_due_for_review(session: Session) -> None:
 @pytest.mark.slow
 def test_the_list_in_the_documentation_loads(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "back-ends.md").read_text(encoding="utf-8")
-    example = text.partition("```yaml\n# known-issues.yaml\n")[2].partition("```")[0]
+    example = "".join(
+        text.partition(f"```yaml\n{begin}")[2].partition("```")[0].join((begin, ""))
+        for begin in ("# known-issues.yaml\n", "  - cases:")
+    )
     listed(tmp_path / "shipped.yaml")
     (tmp_path / "mine.yaml").write_text(example)
     issues = load_known_issues(tmp_path / "mine.yaml", "mine.yaml", tmp_path / "shipped.yaml")
     ids = {case.id for case in all_cases()}
-    assert [entry.case in ids for entry in issues.entries] == [True]
+    assert [entry.case in ids for entry in issues.entries] == [True] * 3

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,9 @@ from conformance.model.graph import Graph, GraphEdge, GraphNode, GraphTensor, Sa
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report, case_record, cited_rules, set_digest
 from conformance.model.rule import Level, Rule
+from conformance.results.merge import merge_shards
 from conformance.results.store import ReportError, load_report, text_of, write_whole
+from conformance.results.update import updated
 
 TENSOR = GraphTensor(
     name="a", line=3, shape=(2, 3), is_leaf=True, requires_grad=True, retains_grad=False, has_grad=True,
@@ -77,6 +80,39 @@ def test_any_report_comes_back_from_its_text_and_fits_its_schema(tmp_path_factor
     assert load_report(path) == made
     assert text_of(load_report(path)) == path.read_text(encoding="utf-8")
     VALIDATOR.validate(json.loads(text_of(made)))
+
+
+def test_a_finished_report_is_written_with_its_causes_which_are_not_read_back(path: Path) -> None:
+    made = report({("a", CPU): failed("x.version", "1", "0"), ("b", CPU): outcome("unsupported", reason="no [1]")})
+    content = json.loads(text_of(made))
+    assert [(each["signatures"], each["counts"], each["case"], each["cases"]) for each in content["causes"]] == [
+        (["version: too low"], {"fail": 1}, "a", ["a"]), (["no […]"], {"unsupported": 1}, "b", ["b"]),
+    ]  # fmt: skip
+    VALIDATOR.validate(content)
+    content["causes"][0].update(signatures=["something else"], case="z")
+    path.write_text(json.dumps(content))
+    assert load_report(path) == made
+    assert text_of(load_report(path)) == text_of(made)
+    assert "causes" not in json.loads(text_of(msgspec.structs.replace(made, footer=None)))
+
+
+def test_a_report_from_before_there_were_causes_is_read(path: Path) -> None:
+    path.write_text(json.dumps({key: value for key, value in CONTENT.items() if key != "causes"}))
+    assert "causes" in CONTENT
+    assert load_report(path) == FULL
+
+
+def test_what_several_runs_found_has_causes_of_its_own() -> None:
+    whole = report({(name, CPU): failed("x.version", "1", "0") for name in "abc"})
+    part = report({("a", CPU): outcome("pass"), ("b", CPU): outcome("timeout")})
+    both = json.loads(text_of(updated(whole, part, ())))
+    assert [(each["counts"], each["cases"]) for each in both["causes"]] == [
+        ({"timeout": 1}, ["b"]),
+        ({"fail": 1}, ["c"]),
+    ]
+    shards = [(name, report({(name, CPU): failed("x.version", "1", "0")})) for name in "ab"]
+    (cause,) = json.loads(text_of(merge_shards(shards).report))["causes"]
+    assert cause["counts"] == {"fail": 2}
 
 
 def test_a_report_has_a_line_for_each_entry() -> None:

@@ -11,7 +11,7 @@ from conformance.language import versions
 from conformance.model.build import Build, Device
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report
-from conformance.model.status import TABLE
+from conformance.render.page.causes import PageCauses
 from conformance.render.text import run_lines
 
 
@@ -26,16 +26,16 @@ def release_key(build: Build) -> tuple[Version, str, tuple[int, ...], str]:
 
 
 def builds_of(
-    reports: Sequence[Report], outcomes: Sequence[Mapping[Pair, Outcome]], own: Report | None
+    reports: Sequence[Report], outcomes: Sequence[Mapping[Pair, Outcome]], own: Report | None, causes: PageCauses
 ) -> list[dict[str, Any]]:
     """Return the records of builds for the page; `own` is the report of the run that has just ended."""
     taken: set[str] = set()
     builds = []
-    for report, found in zip(reports, outcomes, strict=True):
+    for report, found, rows in zip(reports, outcomes, causes.rows, strict=True):
         name = free_name(report.build.slug, taken)
         taken.add(name)
-        idle = [outcome for outcome in found.values() if not TABLE[outcome.status].is_run]
-        why = Counter((outcome.target, outcome.status, outcome.reason) for outcome in idle)
+        left = [outcome for outcome in found.values() if outcome.status == "not-run"]
+        why = Counter((outcome.target, outcome.status, outcome.reason) for outcome in left)
         build = report.build
         builds.append({
             "id": name, "torch": build.torch, "name": f"torch {build.torch}, Python {build.python}, {build.system}",
@@ -44,7 +44,7 @@ def builds_of(
             "features": feature_rows(build),
             "runs": run_lines(report), "is_finished": report.footer is not None, "is_own": report is own,
             "counts": {target: dict(counts) for target, counts in report.counts().items()},
-            "why": [[*key, count] for key, count in why.most_common()],
+            "why": [[*key, count] for key, count in why.most_common()], "causes": rows,
         })  # fmt: skip
     label(builds, reports)
     return builds

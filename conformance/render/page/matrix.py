@@ -15,6 +15,7 @@ from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.rule import Rule
 from conformance.model.status import STATUSES
 from conformance.render.page.builds import builds_of, release_key
+from conformance.render.page.causes import PageCauses, page_causes
 from conformance.render.text import LONG, shortened
 from conformance.results.compact import is_bare
 from conformance.results.diff import wording_of
@@ -92,9 +93,10 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
         {dtype for column in matrix.columns for dtype in column.targets},
         key=lambda name: (DTYPES.index(name) if name in DTYPES else len(DTYPES), name),
     )
-    notes = Notes()
+    notes = Notes(page_causes(matrix.outcomes, matrix.records))
     return {
-        "builds": builds_of(matrix.reports, matrix.outcomes, own),
+        "builds": builds_of(matrix.reports, matrix.outcomes, own, notes.causes),
+        "causes": notes.causes.listed,
         "columns": [
             {"build": column.report, "device": column.device, "cells": {
                 str(dtypes.index(dtype)): cells(matrix, column, target, notes)
@@ -116,25 +118,27 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
 
 
 class Notes:
-    """The messages, fingerprints and wordings of cells, each with a number."""
+    """The messages, fingerprints, wordings and causes of cells, each with a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, causes: PageCauses) -> None:
+        self.causes = causes
         self.messages: dict[str, int] = {}
         self.fingerprints: dict[Any, int] = {}
         self.wordings: dict[Any, int] = {}
 
-    def of(self, outcome: Outcome) -> tuple[int, int, int]:
+    def of(self, outcome: Outcome, report: int) -> tuple[int, int, int, int]:
         return (
             self.messages.setdefault(shortened(outcome.summary, LONG), len(self.messages)),
             self.fingerprints.setdefault(fingerprint(outcome), len(self.fingerprints)),
             self.wordings.setdefault(repr(wording_of(outcome)), len(self.wordings)),
+            self.causes.numbers[report].get(outcome.pair, -1),
         )
 
 
 def cells(matrix: Matrix, column: Column, target: str, notes: Notes) -> dict[str, Any]:
     """Return the cells of a column for one dtype: a letter for each case, and notes.
 
-    A note is four numbers: the case, its message, its fingerprint and its wording.
+    A note is five numbers: the case, its message, its fingerprint, its wording and its cause, or -1 for none.
     """
     outcomes = matrix.outcomes[column.report]
     letters = []
@@ -143,7 +147,7 @@ def cells(matrix: Matrix, column: Column, target: str, notes: Notes) -> dict[str
         outcome = outcomes.get((case.id, target))
         letters.append(" " if outcome is None else MARKS[outcome.status])
         if outcome is not None and is_noted(outcome):
-            noted += [number, *notes.of(outcome)]
+            noted += [number, *notes.of(outcome, column.report)]
     return {"marks": "".join(letters), "notes": noted}
 
 

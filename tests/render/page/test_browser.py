@@ -323,6 +323,58 @@ def test_the_page_of_a_build_says_what_was_planned_and_why_some_was_not_run(open
         assert part in text
 
 
+def caused_report() -> Report:
+    """Return a report of which three outcomes have one cause, and another one and one that is unsupported their own."""
+    cases = [valid_case(name, line=20 * at + 1, title=f"The title of {name}") for at, name in enumerate("abcde")]
+    wrong = broken(failures=(msgspec.structs.replace(FAILURES[1], observed=HOSTILE[0], exception="E"),), line=11)
+    return report(
+        {("a", CPU): wrong, ("b", CPU): wrong, ("b", DOUBLE): wrong, ("c", CPU): broken(), ("d", CPU): GOOD,
+         ("e", CPU): outcome("unsupported", reason="no kernel")},
+        cases=cases,
+    )  # fmt: skip
+
+
+def test_a_build_leads_to_its_causes_and_each_of_them_to_its_cases(shown: Shower) -> None:
+    page = shown(caused_report(), report({("d", CPU): GOOD}, torch="2.12.0"))
+    lead = page.get_by_role("link", name="2 causes of 4 red outcomes")
+    lead.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#sheet h1")).to_have_text("torch 2.13.0+cpu")
+    table = page.get_by_role("region", name="Causes")
+    told = [row.split("\t")[0].strip() for row in table.locator("tbody tr").all_inner_texts()]
+    assert told == [HOSTILE[0], "is_leaf: true instead of false"]
+    assert table.get_by_role("link").all_inner_texts() == ["show 3", "a", "show 1", "c"]
+    table.get_by_role("link", name="show 3").press("Enter")
+    expect(page.locator("#found")).to_have_text("2 of 5 cases in 1 column")
+    assert [row for row in rows(page) if "title" in row] == ["The title of a a", "+ dtypes The title of b b"]
+    expect(page.locator(".choice[data-name=cause] .chosen")).to_have_text(": 1 chosen")
+    page.get_by_role("button", name="Clear").click()
+    expect(page.locator("#found")).to_have_text("5 cases in 2 columns")
+
+
+def test_a_case_leads_to_what_has_its_cause(shown: Shower) -> None:
+    page = shown(caused_report(), fragment="#case/a")
+    page.get_by_role("link", name=HOSTILE[0]).click()
+    expect(page.locator("#found")).to_have_text("2 of 5 cases in 1 column")
+    assert "Cause:" not in shown(caused_report(), fragment="#case/c").locator("#sheet").inner_text()
+
+
+def test_a_cause_is_a_filter_of_the_form_and_one_that_is_unknown_fits_nothing(shown: Shower) -> None:
+    page = shown(caused_report())
+    page.locator(".choice[data-name=cause] summary").click()
+    page.get_by_label("1 unsupported: no kernel").check()
+    expect(page.locator("#found")).to_have_text("1 of 5 cases in 1 column")
+    page = shown(caused_report(), fragment="#?cause=none")
+    assert "Nothing fits the filters." in page.locator("#table").inner_text()
+
+
+def test_causes_are_printed_without_what_can_only_be_clicked(shown: Shower) -> None:
+    page = shown(caused_report(), fragment=f"#build/{NEW_BUILD}")
+    page.emulate_media(media="print")
+    assert page.locator("#causes").is_visible()
+    assert "show 3" not in page.locator("#sheet").inner_text()
+
+
 def test_what_changed_between_two_columns_is_what_the_command_line_says(opened: Opener, address: str) -> None:
     reports = matrix_of(many_reports()).reports
     page = opened(address)

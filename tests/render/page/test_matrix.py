@@ -12,7 +12,7 @@ from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, repor
 
 from conformance.model.outcome import Outcome, Unobserved
 from conformance.model.report import Report
-from conformance.model.status import STATUSES
+from conformance.model.status import RED, STATUSES
 from conformance.render.page.builds import release_of
 from conformance.render.page.matrix import MARKS, index_of, matrix_of
 from conformance.results.fingerprint import fingerprint
@@ -211,7 +211,7 @@ def test_what_an_unfinished_run_did_not_reach_is_not_run() -> None:
 
 def notes(index: dict[str, Any], column: int) -> dict[int, tuple[int, int, int]]:
     flat = index["columns"][column]["cells"]["0"]["notes"]
-    return {flat[at]: (flat[at + 1], flat[at + 2], flat[at + 3]) for at in range(0, len(flat), 4)}
+    return {flat[at]: (flat[at + 1], flat[at + 2], flat[at + 3]) for at in range(0, len(flat), 5)}
 
 
 def test_notes_share_a_number_where_messages_failures_and_words_are_the_same() -> None:
@@ -242,7 +242,11 @@ def test_a_build_has_its_counts_and_why_some_of_its_plan_was_not_run() -> None:
     })  # fmt: skip
     (build,) = indexed(made)["builds"]
     assert build["counts"] == {CPU: {"pass": 1, "fail": 1, "unsupported": 1}, CUDA: {"not-run": 2}}
-    assert build["why"] == [[CUDA, "not-run", "no cuda", 2], [CPU, "unsupported", "no such dtype", 1]]
+    assert build["why"] == [[CUDA, "not-run", "no cuda", 2]]
+    assert [(counts, case) for _, counts, _, case, _ in build["causes"]] == [
+        ({"fail": 1}, "b"),
+        ({"unsupported": 1}, "c"),
+    ]
 
 
 def test_a_report_without_anything_makes_an_empty_matrix() -> None:
@@ -264,14 +268,15 @@ def test_any_reports_keep_every_outcome(reports: list[Report]) -> None:
         for number, cells in packed["cells"].items():
             target = column.targets[index["dtypes"][int(number)]]
             flat = cells["notes"]
-            noted = {flat[at]: flat[at + 1 : at + 4] for at in range(0, len(flat), 4)}
+            noted = {flat[at]: flat[at + 1 : at + 5] for at in range(0, len(flat), 5)}
             for at, name in enumerate(names):
                 found = outcomes.get((name, target))
                 assert cells["marks"][at] == (" " if found is None else MARKS[found.status])
                 if found is None or found.status == "pass":
                     assert at not in noted
                     continue
-                message, failure, _ = noted[at]
+                message, failure, _, cause = noted[at]
+                assert (cause >= 0) == (found.status in RED or found.status == "unsupported")
                 assert found.summary.startswith(index["messages"][message].removesuffix("…"))
                 assert fingerprints.setdefault(failure, fingerprint(found)) == fingerprint(found)
     planned = sum(len(each.plan) for each in reports)
@@ -294,4 +299,4 @@ def test_a_pass_of_which_something_was_left_out_is_noted() -> None:
     assert cells["marks"] == MARKS["pass"] * 2
     assert cells["notes"][0] == 0
     assert index["messages"][cells["notes"][1]] == "not observed: a.stride (npu keeps no strides)"
-    assert len(cells["notes"]) == 4
+    assert len(cells["notes"]) == 5

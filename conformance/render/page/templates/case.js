@@ -19,7 +19,7 @@ function caseSheet(view, item, details) {
     h("p", { class: "why" }, details.why),
     rulesOf(view, item),
     h("h2", {}, "Outcomes"), ...rangesOf(item), outcomeTable(view, item, details),
-    ...red.map((group) => failureOf(item, group, groups)),
+    ...red.map((group) => failureOf(view, item, group, groups)),
     ...knownIssues(groups),
     ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),
@@ -132,8 +132,8 @@ function namesOf(group, groups) {
   return group.dtypes.size === dtypes.size ? names : `${names}, ${[...group.dtypes].join(" and ")}`;
 }
 
-/** @param {Case} item @param {Group} group @param {Group[]} groups */
-function failureOf(item, group, groups) {
+/** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups */
+function failureOf(view, item, group, groups) {
   const outcome = /** @type {Outcome} */ (group.outcome);
   const failures = outcome.failures || [];
   const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
@@ -141,9 +141,20 @@ function failureOf(item, group, groups) {
   return h("section", { class: "failure" },
     h("h3", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
     rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
-    Boolean(outcome.reason) && h("p", {}, outcome.reason),
+    Boolean(outcome.reason) && h("p", {}, outcome.reason), ...causeOf(view, item, group),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called from ${item.file}:${line}, ${name}`)),
     Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The end of the worker's output"), h("pre", { tabindex: "0" }, outcome.stderr)));
+}
+
+/** Return a link to all that has the cause of a group, where that is more than this. @param {View} view @param {Case} item @param {Group} group */
+function causeOf(view, item, group) {
+  const tracks = [...group.columns].flatMap((number) => [...group.dtypes].map((dtype) => model.columns[number].tracks[model.index.dtypes.indexOf(dtype)]));
+  const own = new Set(tracks.map((track) => track?.cause[item.number] ?? -1));
+  return [...own].flatMap((cause) => {
+    if (cause < 0 || model.index.causes[cause][2] < 2) return [];
+    const [id, title, count] = model.index.causes[cause];
+    return [h("p", {}, "Cause: ", inward(view, { page: "", id: "", status: [], cause: [id] }, {}, title), ` (${count} outcomes)`)];
+  });
 }
 
 /** Return the known issues that outcomes match, each once. @param {Group[]} groups */

@@ -2,13 +2,15 @@
 
 /** @typedef {{marks: string, notes: number[]}} Cells */
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
-/** @typedef {{id: string, torch: string, name: string, release: string, label: string[], facts: [string, string][], devices: string[][], features: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
+/** @typedef {{id: string, torch: string, name: string, release: string, label: string[], facts: [string, string][], devices: string[][], features: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][], causes: CauseOfBuild[]}} Build */
+/** @typedef {[id: string, title: string, count: number, isRed: boolean]} Cause of what is red or unsupported */
+/** @typedef {[cause: number, counts: Record<string, number>, targets: string[], smallest: string, target: string]} CauseOfBuild with its smallest case */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
-/** @typedef {{statuses: Status[], builds: Build[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, places: number[], snippets: Record<string, string>}} Index */
+/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, places: number[], snippets: Record<string, string>}} Index */
 
-/** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, wording: Int32Array}} Track one dtype of a column, by case */
+/** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, wording: Int32Array, cause: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
 /** @typedef {{number: number, id: string, title: string, topic: number, level: string, rules: number[], file: string, line: number}} Case */
 /** @typedef {{rule: number, cases: number[]}} Branch of the cases that cite a rule, or with -1 of those that cite none */
@@ -75,12 +77,12 @@ function modelOf(index) {
 
 /** @param {Cells} cells @returns {Track} */
 function trackOf(cells) {
-  const [message, fingerprint, wording] = [1, 2, 3].map((part) => {
+  const [message, fingerprint, wording, cause] = [1, 2, 3, 4].map((part) => {
     const numbers = new Int32Array(cells.marks.length).fill(-1);
-    for (let at = 0; at < cells.notes.length; at += 4) numbers[cells.notes[at]] = cells.notes[at + part];
+    for (let at = 0; at < cells.notes.length; at += 5) numbers[cells.notes[at]] = cells.notes[at + part];
     return numbers;
   });
-  return { marks: cells.marks, message, fingerprint, wording };
+  return { marks: cells.marks, message, fingerprint, wording, cause };
 }
 
 /** @type {Map<number, Promise<Details[]>>} */

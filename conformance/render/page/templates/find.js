@@ -27,11 +27,13 @@ function foundBy(view) {
   const dtypes = model.index.dtypes.map((_, number) => number).filter((number) => shows(view.dtype, model.index.dtypes[number]));
   const tracks = dtypes.map((dtype) => columns.flatMap((column) => column.tracks[dtype] || []));
   const cases = new Uint8Array(model.cases.length).fill(1);
-  const asked = Boolean(view.q.trim() || view.status.length || view.topic.length || view.level.length || view.differ || view.dtype.length);
+  const asked = Boolean(view.q.trim() || view.status.length || view.topic.length || view.level.length || view.differ || view.dtype.length || view.cause.length);
   const wanted = view.status.map((name) => statusNamed(name)?.mark ?? "").join("");
+  const causes = new Set(model.index.causes.flatMap(([id], number) => (view.cause.includes(id) ? [number] : [])));
   for (const item of model.cases) {
     const isWanted = shows(view.topic, model.index.topics[item.topic]) && shows(view.level, item.level)
       && (view.status.length === 0 || hasMark(tracks, item.number, wanted))
+      && (view.cause.length === 0 || tracks.some((list) => list.some((track) => causes.has(track.cause[item.number]))))
       && (!view.differ || differs(columns, tracks, item.number))
       && (view.dtype.length === 0 || tracks.some((list) => list.some((track) => track.marks[item.number] !== " ")));
     if (!isWanted) cases[item.number] = 0;

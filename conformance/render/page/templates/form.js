@@ -1,6 +1,6 @@
 // The form above the matrix: filters, and the choice of two columns to compare.
 
-const FILTERS = /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level"]); // made of boxes to tick
+const FILTERS = /** @type {const} */ (["status", "build", "device", "dtype", "topic", "level", "cause"]); // made of boxes to tick
 
 /** Fill the form with the choices that this page has; called once. */
 function makeForm() {
@@ -15,6 +15,7 @@ function makeForm() {
     choice("Dtype", "dtype", model.index.dtypes.map((dtype) => [dtype, dtype])),
     choice("Topic", "topic", model.index.topics.map((topic) => [topic, topic])),
     choice("Level", "level", [["documented", "documented"], ["observed", "observed"]]),
+    choice("Cause", "cause", model.index.causes.map(([id, title, count, isRed]) => [id, `${count} ${isRed ? "red" : "missing"}: ${title}`]), 1),
   );
   if (model.columns.length > 1) find("compare").append(...comparison());
   find("q").addEventListener("input", (event) => change({ q: /** @type {HTMLInputElement} */ (event.target).value, flip: [] }));
@@ -26,15 +27,16 @@ function makeForm() {
 }
 
 /**
- * Return a folded list of boxes to tick.
+ * Return a folded list of boxes to tick, hidden where it has fewer than a choice needs.
  * @param {string} title
- * @param {"build" | "device" | "dtype" | "topic" | "level"} name
+ * @param {"build" | "device" | "dtype" | "topic" | "level" | "cause"} name
  * @param {[string, string][]} options
+ * @param {number} [fewest]
  */
-function choice(title, name, options) {
+function choice(title, name, options, fewest = 2) {
   const boxes = options.map(([value, label]) =>
     h("label", {}, h("input", { type: "checkbox", name, value, change: applyTicked }), label || "—"));
-  return h("details", { class: "choice", "data-name": name, hidden: options.length < 2 }, h("summary", {}, title, h("span", { class: "chosen" })),
+  return h("details", { class: "choice", "data-name": name, hidden: options.length < fewest }, h("summary", {}, title, h("span", { class: "chosen" })),
     h("div", { class: "options", role: "group", "aria-label": title }, ...boxes));
 }
 

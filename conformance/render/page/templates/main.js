@@ -30,8 +30,22 @@ function drawMatrix() {
   const of = found.count === model.cases.length ? "" : ` of ${model.cases.length}`;
   const columns = `${found.columns.length} column${found.columns.length === 1 ? "" : "s"}`;
   find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}`;
+  const causes = causesOf(found);
+  find("causes-of").replaceChildren(...causes);
+  find("causes-of").hidden = causes.length === 0;
   const nothing = h("p", {}, "Nothing fits the filters. ", h("button", { type: "button", click: () => change(viewOf("")) }, "Clear"));
   find("table").replaceChildren(rows.length && found.columns.length ? tableOf(view, found, rows) : nothing);
+}
+
+/** Return links to the causes of what is red on the builds of the columns shown. @param {Found} found */
+function causesOf(found) {
+  return [...new Set(found.columns.map((column) => column.build))].flatMap((build) => {
+    const red = build.causes.filter(([cause]) => model.index.causes[cause][3]);
+    if (red.length === 0) return [];
+    const count = red.flatMap(([, counts]) => Object.values(counts)).reduce((sum, each) => sum + each, 0);
+    const words = `${red.length} cause${red.length === 1 ? "" : "s"} of ${count} red outcome${count === 1 ? "" : "s"}`;
+    return [h("li", {}, inward(view, { page: "build", id: build.id }, {}, `${words} on torch ${build.torch} ${build.label.join(" ")}`))];
+  });
 }
 
 /** Draw the view that the address names. */
