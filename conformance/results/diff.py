@@ -244,6 +244,7 @@ def record_of(difference: Difference) -> dict[str, Any]:
 
 def report_record(report: Report) -> dict[str, Any]:
     build = {name: getattr(report.build, name) for name in ("torch", "git", "python", "system")}
+    build["backends"] = [msgspec.to_builtins(each) for each in report.build.backends]
     counts = {target: dict(sorted(counts.items())) for target, counts in report.counts().items()}
     suite = msgspec.to_builtins(report.header.suite)
     return {"build": build, "suite": suite, "complete": report.footer is not None, "counts": counts}

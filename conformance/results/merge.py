@@ -35,7 +35,7 @@ Item = TypeVar("Item", bound=Hashable)
 Rank = Callable[[str], int]
 Record = TypeVar("Record", bound=msgspec.Struct)
 
-BUILD_FACTS = ("torch", "git", "debug", "cuda", "hip", "python", "implementation", "system")
+BUILD_FACTS = ("torch", "git", "debug", "cuda", "hip", "python", "implementation", "system", "backends")
 DIVIDES = "--shard"
 PLACES = ("--report", "--junitxml", "--junit-xml")  # options that may differ from host to host
 NO_TESTS, FAILED = 5, 1  # exit statuses of pytest

@@ -9,11 +9,12 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 
+from conformance.worker.backend import named
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
 from conformance.worker.failures import exception_name, failure, failures_of_error, failures_of_warnings
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import why_lacking
+from conformance.worker.lacking import declared_by, why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
@@ -23,7 +24,7 @@ from conformance.worker.values import event_of, plain
 class Runner:
     """Runs cases on one device, with objects that all cases share."""
 
-    def __init__(self, device: str, global_state: GlobalState) -> None:
+    def __init__(self, device: str, global_state: GlobalState, profile: Dict[str, Any]) -> None:
         device = "cpu" if device.startswith("cpu:") else device  # torch treats cpu:0 as another device
         self.device = device
         self.global_state = global_state
@@ -31,7 +32,8 @@ class Runner:
         self.offered = offer(device, self.generator)
         # Expected values are computed on the CPU for every target.
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
-        self.synchronize = synchronizer(device)
+        self.declared = declared_by(profile)
+        self.synchronize = synchronizer(device, profile.get("synchronize", ""))
         global_state.add_classes(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
@@ -54,24 +56,28 @@ class Runner:
         return outcome
 
 
-def synchronizer(device: str) -> Callable[[], Any]:
+def synchronizer(device: str, own: str) -> Callable[[], Any]:
     """Return a function that waits until autograd's threads have released the objects of earlier tasks.
 
     On a device, backward runs in a thread of the engine, which may hold the graph for a while after the result is
     ready. It releases one task before it begins the next, so a small task is run. If the device can't run that, there
-    is no synchronization, and the cases will show the failure.
+    is no synchronization, and the cases will show the failure. `own` names a function of the back-end that waits for
+    the device, too.
     """
     if device == "cpu":
         return lambda: None
     try:
         leaf = torch.ones((), device=device, requires_grad=True)
         root, weight = leaf * 1, torch.ones((), device=device)  # made now, since a case may disable gradients
+        wait = named(own) if own else None
     except Exception:
         return lambda: None
 
     def synchronize() -> None:
         with contextlib.suppress(Exception):
             torch.autograd.grad(root, leaf, weight, retain_graph=True)
+            if wait is not None:
+                wait()
 
     return synchronize
 
@@ -92,6 +98,7 @@ class CaseRun:
         self.dtype: torch.dtype = getattr(torch, self.dtype_name)
         self.references = runner.references
         self.synchronize = runner.synchronize
+        self.declared = runner.declared
         self.file: str = program["file"]
         self.steps: List[Dict[str, Any]] = program["steps"]
         self.log: List[Any] = []
@@ -217,7 +224,7 @@ class CaseRun:
 
     def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
-        reason = why_lacking(error, self.device, self.dtype_name)
+        reason = why_lacking(error, self.device, self.dtype_name, self.declared)
         return None if reason is None else {"status": "unsupported", "reason": reason}
 
     def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 /** @typedef {{marks: string, notes: number[]}} Cells */
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
-/** @typedef {{id: string, torch: string, name: string, release: string, label: string[], facts: [string, string][], devices: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
+/** @typedef {{id: string, torch: string, name: string, command: string, release: string, label: string[], facts: [string, string][], devices: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
