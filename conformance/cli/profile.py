@@ -60,7 +60,10 @@ def run(options: argparse.Namespace) -> int:
             build = workers.handshake()
             why = build.why_absent(options.device)
             if why:
-                raise CommandError(why, "--device-module names what brings it to torch, --setup what has to be called")
+                told_why = f"{options.device} can't be used: {why}"
+                raise CommandError(
+                    told_why, "--device-module names what brings it to torch, --setup what has to be called"
+                )
             text = "".join(lines_of(build, modules, told, known, survey(workers, options.device)))
         finally:
             workers.close()

@@ -58,6 +58,11 @@ class RunHooks:
     def __init__(self, config: pytest.Config, profile: Profile) -> None:
         self.config = config
         self.conformance = ConformanceSession(config, profile)
+        # Files that options name are no case files, wherever they lie.
+        given = filter(None, (config.option.profile, config.option.known_issues))
+        self.of_options = {(config.invocation_params.dir / name).resolve() for name in given}
+        if isinstance(profile.issues, Path):
+            self.of_options.add(profile.issues.resolve())
         self.recorder = None if distributed.is_worker(config) else Recorder(config, self.conformance)
         self.collected: list[distributed.CollectedItem] = []
         self.why_deselected: dict[Pair, str] = {}
@@ -84,7 +89,7 @@ class RunHooks:
         return narrowing or not all(map(Path.is_dir, self.named))
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if not is_case_file(file_path):
+        if not is_case_file(file_path) or file_path in self.of_options:
             return None
         if file_path not in self.named and not self.is_among_cases(file_path):
             return None

@@ -101,8 +101,8 @@ def in_version(condition: str, device: str, build: Build) -> bool | None:
     """Whether a condition holds for the version of a device's back-end; None where that can't be told."""
     version = next((each.version for each in build.backends if each.device == device), None)
     try:
-        return version is not None and versions.holds(condition, version)
-    except ValueError:  # it says no version, or one that can't be compared
+        return None if version is None else versions.holds(condition, version)
+    except ValueError:  # it has none, or one that can't be compared
         return None
 
 
