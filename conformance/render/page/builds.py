@@ -34,7 +34,7 @@ def builds_of(
 ) -> list[dict[str, Any]]:
     """Return the records of builds for the page; `own` is the report of the run that has just ended."""
     taken: set[str] = set()
-    builds = []
+    builds: list[dict[str, Any]] = []
     for report, found in zip(reports, outcomes, strict=True):
         name = free_name(report.build.slug, taken)
         taken.add(name)
@@ -44,14 +44,29 @@ def builds_of(
         builds.append({
             "id": name, "torch": build.torch, "name": build_title(build),
             "command": command_of(report.header.run, build),
-            "release": release_of(build), "label": [], "facts": facts_of(report), "config": build.config,
+            "release": release_of(build), "beside": "", "label": [], "facts": facts_of(report), "config": build.config,
             "devices": [DEVICE_FACTS, *map(device_row, build.devices)],
             "runs": run_lines(report), "is_finished": report.footer is not None, "is_own": report is own,
             "counts": {target: dict(counts) for target, counts in report.counts().items()},
             "why": [[*key, count] for key, count in why.most_common()],
         })  # fmt: skip
     label(builds, reports)
+    for record, report in zip(builds, reports, strict=True):
+        if report.build.backends:
+            record["beside"] = beside(record["release"], builds, reports)
     return builds
+
+
+def beside(release: str, builds: Sequence[dict[str, Any]], reports: Sequence[Report]) -> str:
+    """Return the id of the build of torch alone that a back-end on a release is to be compared with; "" if none is.
+
+    That is one of this release, or else the last of the same minor release.
+    """
+    alone = [build for build, report in zip(builds, reports, strict=True) if not report.build.backends]
+    minor = release.split(".")[:2]
+    of_minor = [build["id"] for build in alone if build["release"].split(".")[:2] == minor]
+    of_release = [build["id"] for build in alone if build["release"] == release]
+    return next(iter((*of_release, *reversed(of_minor))), "")
 
 
 def build_title(build: Build) -> str:

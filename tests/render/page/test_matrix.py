@@ -121,6 +121,18 @@ def test_a_back_end_stands_behind_the_cpu_of_its_release_under_its_name() -> Non
     assert record["command"] == "pytest --device xla --device-module torch_xla"
 
 
+def test_a_back_end_is_compared_with_torch_alone_of_its_release() -> None:
+    own = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0")
+    made = [one("2.9.0", backends=(own,)), one("2.9.1"), one("2.8.0", backends=(own,)), one("2.9.2")]
+
+    def found(*reports: Report) -> list[str]:
+        records = {record["id"]: record for record in indexed(*reports)["builds"]}
+        return [records[record["beside"]]["torch"] if record["beside"] else "" for record in records.values()]
+
+    assert found(*made) == ["", "2.9.2", "", ""]
+    assert found(*made, one("2.9.0+cpu")) == ["", "", "2.9.0+cpu", "", ""]
+
+
 def test_a_label_says_what_leads_to_a_release() -> None:
     assert labels(one("2.13.0rc1"), one("2.14.0.dev20260101+cpu")) == ["rc1 py3.11", "dev20260101 py3.11"]
 

@@ -2,7 +2,7 @@
 
 /** @typedef {{marks: string, notes: number[]}} Cells */
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
-/** @typedef {{id: string, torch: string, name: string, command: string, release: string, label: string[], facts: [string, string][], devices: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
+/** @typedef {{id: string, torch: string, name: string, command: string, release: string, beside: string, label: string[], facts: [string, string][], devices: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][]}} Build */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
@@ -46,7 +46,7 @@ function statusNamed(name) {
 function modelOf(index) {
   for (const status of index.statuses.toSorted((one, other) => other.severity - one.severity)) STATUSES.set(status.name, status);
   // Ids stand in addresses, where invisible characters are spelled out; so they are spelled out here too.
-  for (const build of index.builds) build.id = visible(build.id);
+  for (const build of index.builds) [build.id, build.beside] = [visible(build.id), visible(build.beside)];
   index.topics = index.topics.map(visible);
   const cases = index.cases.map(([id, title, topic, observed, rules, file, line], number) => ({
     number, id: visible(id), title: title.trim() ? title : "Untitled", topic, level: observed ? "observed" : "documented", rules, file: index.files[file], line,
