@@ -266,7 +266,8 @@ def test_what_somebody_accepts_is_good(nights: dict[str, Runner], tmp_path: Path
 
 INPUTS = {
     "inputs.device": "cpu", "inputs.device-module": "colorsys", "inputs.profile": "",
-    "inputs.known-issues": "mine.yaml", "inputs.suite": "the-suite", "inputs.setup": "python -m pip install torch", "inputs.baseline": "",
+    "inputs.known-issues": "mine.yaml", "inputs.suite": "the-suite",
+    "inputs.setup": "python -m pip install torch", "inputs.baseline": "",
 }  # fmt: skip
 
 
