@@ -22,7 +22,11 @@ def run(arguments: Sequence[str]) -> int:
 
     here = Path.cwd()
     words = [found_shipped(word) if option not in PATH_OPTIONS else word for option, word in pairwise(["", *arguments])]
-    places = [Path(word.partition(ITEM)[0]) for option, word in pairwise(["", *words]) if option not in PATH_OPTIONS]
+    places = [
+        Path(word.partition(ITEM)[0])
+        for option, word in pairwise(["", *words])
+        if option not in PATH_OPTIONS and not word.startswith("-")
+    ]
     named = [place for place in places if holds_case_files(place)]
     cases = shipped_cases()
     is_own = any(not place.absolute().is_relative_to(cases) for place in named)

@@ -1,13 +1,18 @@
-"""How a run was called: by pytest itself, or by `python -m conformance run`, which calls pytest with more arguments."""
+"""How a run was called: by pytest itself, or by `python -m conformance run`, which calls pytest with more arguments.
+
+What was called and with what is kept among the options; processes of pytest-xdist get it from the controller.
+"""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.language.files import shipped_cases
 
+KEY = "conformance_called"  # in the mapping `workerinput`, which pytest-xdist sends at the start
 PYTEST, RUN = "pytest", "python -m conformance run"
 
 
@@ -23,11 +28,16 @@ class CalledByRun:
 
 
 def note_command(config: pytest.Config, command: str = PYTEST, arguments: Sequence[str] | None = None) -> None:
-    """Note how a run was called, unless that is known; it is kept among the options, which pytest-xdist passes on."""
+    """Note how a run was called, unless that is known."""
     option = config.option
     if not hasattr(option, "called_as"):
-        option.called_as = command
-        option.given = list(map(str, config.invocation_params.args if arguments is None else arguments))
+        given = list(map(str, config.invocation_params.args if arguments is None else arguments))
+        option.called_as, option.given = getattr(config, "workerinput", {}).get(KEY, (command, given))
+
+
+def tell_command(node: Any) -> None:
+    """Tell a process of pytest-xdist, before it starts, how the run was called."""
+    node.workerinput[KEY] = node.config.option.called_as, node.config.option.given
 
 
 def address_of(config: pytest.Config, path: Path, name: str) -> str:

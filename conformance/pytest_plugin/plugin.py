@@ -24,7 +24,7 @@ from conformance.model.shard import Shard
 from conformance.model.status import TABLE
 from conformance.pytest_plugin import distributed
 from conformance.pytest_plugin.arguments import is_of_cases
-from conformance.pytest_plugin.invocation import note_command
+from conformance.pytest_plugin.invocation import note_command, tell_command
 from conformance.pytest_plugin.items import CaseFile, CaseItem
 from conformance.pytest_plugin.options import add_markers, add_options, profile_of
 from conformance.pytest_plugin.protocol import is_shortened, needs_phases, run_shortened
@@ -265,6 +265,10 @@ class RunHooks:
             return []
         renames = self.conformance.case_set.stray_renames(self.named)
         return [*self.conformance.issues.without_case(self.named), *renames]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        tell_command(node)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

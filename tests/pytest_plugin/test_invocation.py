@@ -63,8 +63,9 @@ def test_with_processes_of_pytest_xdist(session: Session) -> None:
     assert words == ["pytest", "--profile", "profile.yaml", "first.yaml::sinh[cpu-float32]"]
 
 
-def test_in_the_flow_of_the_command_on_cases_of_ones_own(session: Session) -> None:
-    given = shlex.split("python -m conformance run first.yaml --device-module broken --dtype float64 -q")
+@pytest.mark.parametrize("more", ["", "-n 1"])
+def test_in_the_flow_of_the_command_on_cases_of_ones_own(session: Session, more: str) -> None:
+    given = shlex.split(f"python -m conformance run first.yaml --device-module broken --dtype float64 -q {more}")
     session.write("broken.py", BROKEN + "begin()\n")
     words = pasted(ran(session, given, session.directory))
     run = (session.report() or {})["header"]["run"]
@@ -86,6 +87,8 @@ def test_in_the_flow_of_the_command_on_shipped_cases(session: Session, tmp_path:
     assert ran(session, words, elsewhere).count("1 passed") == 1
     (report,) = (elsewhere / "reports").glob("*.json")
     assert '"file":"cases/graph.yaml"' in report.read_text(encoding="utf-8")
+    joined = [*words[:4], f"--profile={words[-2]}", words[-1]]
+    assert "1 passed" in ran(session, joined, elsewhere)
     assert "not found" in ran(session, [*words[:-1], "cases/graph.yaml::no-such-case"], elsewhere)
 
 
