@@ -59,16 +59,25 @@ TOLD = {
     "pytest --device cuda --require-device cuda": (1, "required device cuda"),
     "pytest --known-issues none --python …": (1, " failed"),
     "python -m conformance bisect CASE --good 2.3.1 --bad 2.6.0": (2, "there is no case 'CASE'"),
-    "python -m conformance run --python ~/venv-npu/bin/python --device npu --device-module torch_npu "
-    "--require-device npu": (1, "required device npu"),
+    "python -m conformance run --profile npu --python ~/venv-npu/bin/python --require-device npu": (
+        1,
+        "required device npu",
+    ),
+    "python -m conformance profile npu --device-module torch_npu": (2, "npu can't be used"),
+    "python -m conformance profile npu --device-module torch_npu --python ~/venv-npu/bin/python -o mine-npu.yaml": (
+        2,
+        "npu can't be used",
+    ),
+    "python -m conformance run --profile mine-npu.yaml --python ~/venv-npu/bin/python": (4, "can't be read"),
 }
 WHOLE = "pip install torch==2.13.0 -e . && pytest"
 TOPICS = ("detach", "hooks")  # what there is of the cases for all other commands
 NPU = """\
 import sys, types, torch
 torch.utils.rename_privateuse1_backend("npu")
-module = types.ModuleType("npu")
+module = sys.modules["torch_npu.npu"] = types.ModuleType("npu")
 module.is_available = lambda: False
+module.synchronize = lambda: None
 torch._register_device_module("npu", module)
 """
 

@@ -28,7 +28,7 @@ ROOMS = {
     "render": "execution language model results",
     "releases": "execution language model render",
     "pytest_plugin": "execution language model render results",
-    "cli": "language model pytest_plugin releases render results",
+    "cli": "execution language model pytest_plugin releases render results",
 }
 WORKER_MAY_IMPORT = {"conformance.language.vocabulary"}  # of the other rooms
 # Modules that scripts carry along: render reads them as text, and they need nothing of ours but one another.

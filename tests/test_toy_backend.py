@@ -14,6 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shipped import all_cases
+
+from conformance.language.profile import load_profile
+from conformance.render.script.script import script_of, snippets_for
+from conformance.results.store import load_report
 
 ROOT = Path(__file__).parent.parent
 BACKEND = Path(__file__).parent / "toy_backend"
@@ -32,11 +37,14 @@ def library(cache: pytest.Cache) -> Path:
     return cache.mkdir("toy_backend")
 
 
-def run(library: Path, directory: Path, *arguments: str, **environment: str) -> tuple[int, str, dict[str, Any]]:
+def run(
+    library: Path, directory: Path, *arguments: str, given: tuple[str, ...] = (), **environment: str
+) -> tuple[int, str, dict[str, Any]]:
     """Run the suite on the device; return the exit status, what was printed, and the outcomes by case."""
     command = [
         *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--report", str(directory)),
-        *("--device", "toy", "--device-module", "toy_backend", *arguments),
+        *(given or ("--device", "toy", "--device-module", "toy_backend")),
+        *arguments,
     ]
     done = subprocess.run(
         command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900,
@@ -126,3 +134,51 @@ def test_values_are_read_by_one_transfer_and_no_other_operation(library: Path) -
     found = ["[(1-2j), (3+1j)]", "[-2.0, 1.0]", "[2.0, 4.0]", "[[2.0, 4.0], [6.0, 8.0]]", "[[1.0, 2.0], [3.0, 4.0]]"]
     expected = [f"{value} | aten._to_copy.default" for value in (*found, "Tensor", "Linear")]
     assert done.stdout.splitlines() == expected, done.stderr
+
+
+PROFILE = """\
+device: toy
+import: [toy_backend]
+setup: toy_backend:is_available
+synchronize: toy_backend:is_available
+name: toy_backend:get_device_name
+not_implemented: ["^RuntimeError: .* is a toy"]
+"""
+
+
+def test_a_profile_is_all_that_a_run_and_a_script_need(library: Path, tmp_path: Path) -> None:
+    profile = tmp_path / "toy.yaml"
+    profile.write_text(PROFILE)
+    for isolation in ("process", "none"):
+        given = ("--profile", str(profile), "--isolation", isolation)
+        status, printed, outcomes = run(library, tmp_path / isolation, "-k", "sigmoid", given=given)
+        assert status == 0, printed
+        assert "back-end: toy_backend on toy device in host memory" in printed
+        assert outcomes["sigmoid-times-broadcast-weights"]["status"] == "pass"
+    (file,) = (tmp_path / "none").glob("torch-*.json")
+    assert file.name.endswith("-toy_backend-toy_device_in_host_memory.json")
+    place = tmp_path / "process"
+    report = load_report(next(place.glob("torch-*.json")))
+    case = next(case for case in all_cases() if case.id == "sigmoid-times-broadcast-weights")
+    made = script_of(case)
+    parts = snippets_for([report])
+    (tmp_path / "script.py").write_text("".join(parts[name] for name in made.parts) + made.body)
+    for fault, word in (("0", "pass"), ("1", "fail")):
+        done = subprocess.run(
+            [sys.executable, "script.py", "toy"], cwd=tmp_path, check=False, text=True, capture_output=True,
+            env={**os.environ, "PYTHONPATH": str(BACKEND), "TOY_BUILD": str(library), "TOY_FAULT": fault},
+        )  # fmt: skip
+        assert done.stdout.splitlines()[-1].startswith(word), done.stdout + done.stderr
+
+
+def test_a_draft_finds_what_the_device_lacks(library: Path, tmp_path: Path) -> None:
+    command = ["profile", "toy", "--device-module", "toy_backend", "-o", str(tmp_path / "toy.yaml")]
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", *command], cwd=ROOT, check=False, text=True, capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(BACKEND), "TOY_BUILD": str(library)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    profile = load_profile(tmp_path / "toy.yaml", "toy.yaml")
+    assert (profile.device, profile.modules) == ("toy", ("toy_backend",))
+    assert "sparse" in profile.absent
+    assert "aliasing-views" not in profile.absent

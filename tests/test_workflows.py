@@ -265,17 +265,20 @@ def test_what_somebody_accepts_is_good(nights: dict[str, Runner], tmp_path: Path
 
 
 INPUTS = {
-    "inputs.device": "cpu", "inputs.device-module": "colorsys", "inputs.known-issues": "mine.yaml",
-    "inputs.suite": "the-suite", "inputs.setup": "python -m pip install torch", "inputs.baseline": "",
+    "inputs.device": "cpu", "inputs.device-module": "colorsys", "inputs.profile": "",
+    "inputs.known-issues": "mine.yaml", "inputs.suite": "the-suite",
+    "inputs.setup": "python -m pip install torch", "inputs.baseline": "",
 }  # fmt: skip
 
 
 def test_a_vendor_tests_a_device_with_a_list_of_its_own(tools: Path, tmp_path: Path) -> None:
     jobs = workflow("back-end")["jobs"]
     compare = Runner(tmp_path / "compare", tools, INPUTS)
-    for shard in ("1/2", "2/2"):
-        test = Runner(tmp_path / shard[0], tools, {**INPUTS, "matrix.shard": shard})
+    of_device = {"inputs.device-module": "", "inputs.profile": "profile.yaml"}
+    for shard, given in (("1/2", {}), ("2/2", of_device)):
+        test = Runner(tmp_path / shard[0], tools, {**INPUTS, **given, "matrix.shard": shard})
         (test.directory / "mine.yaml").write_text("include: [shipped]\nissues: []\n")
+        (test.directory / "profile.yaml").write_text("device: cpu\nimport: [colorsys]\n")
         test.steps(jobs["test"], "Install torch and the back-end", "Install the suite")
         test.steps(jobs["test"], "Run the cases", "Name the shard")
         name = test.values["steps.shard.outputs.name"]

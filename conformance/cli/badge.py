@@ -19,7 +19,9 @@ exit statuses: 0 printed, whatever the report says; 2 the report can't be read
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("report", metavar="REPORT", type=Path, help="a JSON report")
-    parser.add_argument("--label", help="the left half of the badge (default: autograd on torch and its version)")
+    parser.add_argument(
+        "--label", help="the left half of the badge (default: autograd on torch and back-ends, with versions)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -18,6 +18,7 @@ COMMANDS = {  # each is a module beside this one, which is imported when it is a
     "merge": "put the reports of shards together",
     "diff": "compare two reports; exit 1 when something got worse",
     "summary": "print Markdown for the page of a CI job",
+    "profile": "draft the profile of a device",
     "history": "print what changed from release to release, as the cases hold it",
     "known-issues": "draft entries of known issues for what is red in reports",
     "bisect": "find the first release on which a case fails",

@@ -10,20 +10,37 @@ from pathlib import Path
 
 from conformance.language.files import holds_case_files, shipped_cases
 
+ITEM = "::"
+
 
 def run(arguments: Sequence[str]) -> int:
     """Run the shipped cases, or those that `arguments` name; reports go below the current directory."""
     import pytest  # noqa: PLC0415 - whoever loads the command line need not have it
 
     from conformance.pytest_plugin.arguments import PATH_OPTIONS, PLUGIN  # noqa: PLC0415 - it imports pytest
+    from conformance.pytest_plugin.invocation import CalledByRun  # noqa: PLC0415 - see above
 
     here = Path.cwd()
-    places = [word for option, word in pairwise(["", *arguments]) if option not in PATH_OPTIONS]
-    named = any(holds_case_files(Path(word.partition("::")[0])) for word in places)
+    words = [found_shipped(word) if option not in PATH_OPTIONS else word for option, word in pairwise(["", *arguments])]
+    places = [
+        Path(word.partition(ITEM)[0])
+        for option, word in pairwise(["", *words])
+        if option not in PATH_OPTIONS and not word.startswith("-")
+    ]
+    named = [place for place in places if holds_case_files(place)]
     cases = shipped_cases()
+    is_own = any(not place.absolute().is_relative_to(cases) for place in named)
     own = [
-        *("-c", os.devnull, "--rootdir", str(here if named else cases.parent), "-p", PLUGIN),
+        *("-c", os.devnull, "--rootdir", str(here if is_own else cases.parent), "-p", PLUGIN),
         *(f"--report={here / 'reports'}", "-o", f"cache_dir={here / '.pytest_cache'}"),
         *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
     ]
-    return int(pytest.main([*own, *arguments, *([] if named else [str(cases)])]))
+    return int(pytest.main([*own, *words, *([] if named else [str(cases)])], plugins=[CalledByRun(arguments)]))
+
+
+def found_shipped(word: str) -> str:
+    """Return an argument, with the path of a shipped case file that it names as reports do, as `cases/hooks.yaml`."""
+    name, *item = word.split(ITEM, 1)
+    path = shipped_cases().parent / name
+    is_shipped = holds_case_files(Path(name)) and not Path(name).exists() and path.is_file()
+    return ITEM.join([str(path), *item]) if is_shipped else word

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from conformance.language.profile import NO_PROFILE, Profile
+
 STACK_SECONDS = 0.1  # for a worker to print its stack
 END_SECONDS = 1.0  # for the process to end its workers
 PACKAGE = Path(__file__).parent.parent
@@ -19,14 +21,14 @@ PACKAGE = Path(__file__).parent.parent
 # The package is imported from its own directory, and the directory above it is not put on sys.path: that one may be
 # the site-packages of another environment, which must not become importable in the interpreter under test.
 BOOTSTRAP = """\
-import sys, importlib.util
+import sys, json, importlib.util
 sys.path[:] = [entry for entry in sys.path if entry]
-place, modules, devices = sys.argv[1], sys.argv[2].split(), sys.argv[3].split()
+place, told = sys.argv[1], json.loads(sys.argv[2])
 spec = importlib.util.spec_from_file_location("conformance", place + "/__init__.py", submodule_search_locations=[place])
 sys.modules["conformance"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["conformance"])
 from conformance.worker.main import serve
-serve(modules, devices)
+serve(**told)
 """
 
 
@@ -36,11 +38,15 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python whose torch is tested, with the modules that register its back-ends and the devices to describe."""
+    """A Python whose torch is tested, with the modules that register its back-ends and the devices to describe.
+
+    The modules and devices count, not those of the profile, from which the rest is known of a back-end.
+    """
 
     path: str
     modules: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    profile: Profile = NO_PROFILE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,8 @@ class ForkServer:
     def __init__(self, python: Interpreter) -> None:
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
         self.control, theirs = socket.socketpair()
-        command = [python.path, "-c", BOOTSTRAP, str(PACKAGE), " ".join(python.modules), " ".join(python.devices)]
+        told = {"modules": python.modules, "devices": python.devices, "profile": python.profile.told()}
+        command = [python.path, "-c", BOOTSTRAP, str(PACKAGE), json.dumps(told)]
         # OpenBLAS starts threads when it is imported, and a process with threads can't be forked.
         environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
         try:

@@ -1,11 +1,11 @@
 """Runs programs in the current process, so that a debugger can step into them."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from conformance.execution.fork_server import Interpreter
 from conformance.execution.program import line_of
 from conformance.model.build import Build
 
@@ -13,14 +13,15 @@ from conformance.model.build import Build
 class InProcess:
     """Takes requests as `Workers` does, and runs each when its answer is asked for."""
 
-    def __init__(self, modules: Sequence[str], devices: Sequence[str]) -> None:
+    def __init__(self, python: Interpreter) -> None:
         # Imported here because they import torch.
-        from conformance.worker import build  # noqa: PLC0415
+        from conformance.worker import backend, build  # noqa: PLC0415
         from conformance.worker.engine import Engine  # noqa: PLC0415
 
-        build.import_modules(list(modules))
-        self.engine = Engine()
-        self.build = msgspec.convert(build.describe(list(devices)), Build)
+        modules, profile = list(python.modules), python.profile.told()
+        backend.prepare(modules, profile)
+        self.engine = Engine(profile)
+        self.build = msgspec.convert(build.describe(list(python.devices), modules, profile), Build)
         self.programs: dict[int, dict[str, Any]] = {}
 
     def handshake(self) -> Build:

@@ -16,6 +16,7 @@ from conformance.execution.in_process import InProcess
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.queue import LONG_SECONDS
 from conformance.execution.workers import Workers
+from conformance.language.profile import NO_PROFILE, Profile
 from conformance.model.build import Build, Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
@@ -50,6 +51,7 @@ class Settings:
     python: str
     devices: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    profile: Profile = NO_PROFILE
     seconds: float = 60.0
     memory: int = 0
     workers: int | None = None
@@ -84,10 +86,10 @@ class Scheduler:
         if self.executor is None:
             gc.disable()  # until all items are collected: hardly anything that collecting allocates is garbage
             chosen = self.settings
+            python = Interpreter(chosen.python, chosen.modules, chosen.devices, chosen.profile)
             if chosen.in_process:
-                self.executor = InProcess(chosen.modules, chosen.devices)
+                self.executor = InProcess(python)
             else:
-                python = Interpreter(chosen.python, chosen.modules, chosen.devices)
                 self.executor = Workers(python, chosen.seconds, memory=chosen.memory, number=chosen.number)
 
     @cached_property

@@ -13,6 +13,8 @@ DTYPES = ("float16", "bfloat16", "float32", "float64")
 OF_HOST = re.compile(
     r" *- (CPU capability usage|CUDA Runtime|NVCC architecture|CuDNN|Built with CuDNN|Magma|HIP Runtime|MIOpen)"
 )
+NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.+]+")
+LONGEST_FACT = 40  # characters of a fact in the name of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,23 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     ] = {}
 
 
-class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BackEnd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What brought a device to torch, or changed one, from outside."""
+
+    device: Annotated[str, Meta(description="The type of its device.")]
+    modules: Annotated[tuple[str, ...], Meta(description="What is imported for it.")]
+    name: Annotated[str, Meta(description="The distribution that it is from, or its module.")]
+    version: Annotated[str, Meta(description="Its version; empty if it doesn't say.")] = ""
+    commit: Annotated[str, Meta(description="The commit that it was built from; empty if it doesn't say.")] = ""
+    setup: Annotated[str, Meta(description="The function that is called after the import, as module:function.")] = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, version and commit, such as `torch_xla 2.9.0 (5fab7053)`."""
+        return " ".join(filter(None, (self.name, self.version, self.commit and f"({self.commit[:8]})")))
+
+
+class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The torch under test, as its worker describes it."""
 
     torch: Annotated[str, Meta(description="torch.__version__")]
@@ -65,6 +83,9 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system: Annotated[str, Meta(description="Operating system and processor, such as linux-x86_64.")]
     platform: Annotated[str, Meta(description="The platform in full.")]
     devices: tuple[Device, ...]
+    backends: Annotated[
+        tuple[BackEnd, ...], Meta(description="What was imported besides torch; none for a build of torch alone.")
+    ] = ()
 
     @property
     def present(self) -> list[str]:
@@ -82,11 +103,24 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Whether torch has no device type of this name, which is probably misspelled."""
         return any(device.type == name and device.unknown for device in self.devices)
 
+    def hardware_of(self, backend: BackEnd) -> str:
+        """Return the name of a back-end's device, or an empty string if it has none of its own."""
+        names = [device.name for device in self.devices if device.type == backend.device != "cpu"]
+        return next((name for name in names if name != backend.device), "")
+
+    @property
+    def backend_titles(self) -> list[str]:
+        """The back-ends with the hardware that they run on, such as `torch_xla 2.9.0 (5fab7053) on TPU`."""
+        return [" on ".join(filter(None, (each.title, self.hardware_of(each)))) for each in self.backends]
+
     @property
     def slug(self) -> str:
-        """A name for files: version, commit, Python and system, so that two builds of one version differ."""
+        """A name for files: version, commit, Python and system, and the same of back-ends, so that builds differ."""
         python = ".".join(self.python.split(".")[:2])
-        return f"torch-{self.torch}-{self.git[:8]}-py{python}-{self.system}".replace("/", "_")
+        own = f"torch-{self.torch}-{self.git[:8]}-py{python}-{self.system}".replace("/", "_")
+        facts = [(each.name, each.version, each.commit[:8], self.hardware_of(each)) for each in self.backends]
+        words = [NOT_IN_NAMES.sub("_", fact)[:LONGEST_FACT].strip("_") for given in facts for fact in given if fact]
+        return "-".join([own, *words])
 
     def header(self) -> list[str]:
         """Return the lines about this build in pytest's header."""
@@ -100,6 +134,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         git = f"git {self.git[:10]}{', debug' if self.debug else ''}"
         return [
             f"torch: {self.torch} ({git}), Python {self.python}, {self.path}",
+            *(f"back-end: {title}" for title in self.backend_titles),
             f"devices: {', '.join(present)}" + (f"; absent: {', '.join(absent)}" if absent else ""),
             *lacks,
         ]

@@ -41,8 +41,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
     """A run of pytest."""
 
     started: Annotated[str, Meta(description="When the run began, in UTC.", extra_json_schema=TIME)]
-    arguments: Annotated[tuple[str, ...], Meta(description="The arguments of pytest, without paths of reports.")]
+    arguments: Annotated[tuple[str, ...], Meta(description="The arguments of the command, without paths of reports.")]
     shard: Annotated[Shard | None, Meta(description="The part of the cases that was selected by --shard.")] = None
+    command: Annotated[str, Meta(description="What the arguments were given to.")] = "pytest"
 
 
 class PartialRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

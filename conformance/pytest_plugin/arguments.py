@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 PLUGIN = "conformance.pytest_plugin.plugin"
-PATH_OPTIONS = ("--python", "--report", "--known-issues")
+PATH_OPTIONS = ("--python", "--profile", "--report", "--known-issues")
 CONFIGURATIONS = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 SECTION = re.compile(r"^\[(tool[.:])?pytest\b", re.MULTILINE)
 CASES = re.compile(r"\A(?=.*^topic:)(?=.*^(cases|programs|ops):)", re.MULTILINE | re.DOTALL)

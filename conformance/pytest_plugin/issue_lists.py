@@ -6,17 +6,20 @@ from pathlib import Path
 
 from conformance.language.errors import CaseFileError
 from conformance.language.files import ISSUES_FILE, nearest, shipped_cases
+from conformance.language.profile import NO_PROFILE, Profile
+from conformance.language.yaml import Node
 from conformance.pytest_plugin.case_set import CaseSet, unreadable
-from conformance.results.known_issues import KnownIssues, load_known_issues
+from conformance.results.known_issues import KnownIssues, issues_in, load_known_issues
 
 
 class IssueLists:
-    """The list nearest to each case file, or the one that is `given` for all, or none if `is_none`."""
+    """The list nearest to each case file with that of the profile, or the one that is `given` for all, or none."""
 
-    def __init__(self, case_set: CaseSet, given: Path | None, *, is_none: bool) -> None:
+    def __init__(self, case_set: CaseSet, given: Path | None, *, is_none: bool, profile: Profile = NO_PROFILE) -> None:
         self.case_set = case_set
         self.given = given
         self.is_none = is_none
+        self.profile = profile if given is None and not is_none else NO_PROFILE
         self.lists: dict[Path, KnownIssues | CaseFileError] = {}
 
     def of(self, directory: Path) -> KnownIssues:
@@ -33,8 +36,13 @@ class IssueLists:
 
     def load(self, directory: Path) -> KnownIssues:
         path = self.given or (None if self.is_none else nearest(directory, ISSUES_FILE))
-        if path is None:
-            return KnownIssues()
+        own = self.profile.issues
+        found = [self.read(each, directory) for each in (path, own) if isinstance(each, Path)]
+        if isinstance(own, Node):
+            found.append(issues_in(own, self.profile.file, self.case_set.renames_for(directory)))
+        return KnownIssues(dict.fromkeys(entry for each in found for entry in each.entries))
+
+    def read(self, path: Path, directory: Path) -> KnownIssues:
         name = self.case_set.name_of(path)
         renames = self.case_set.renames_for(directory)
         try:

@@ -169,4 +169,4 @@ class FailureRepr(TerminalRepr):
         text = failure_text(item.case, item.target, item.outcome, item.conformance.case_set.rules_of(item.path), known)
         for line in text.splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))
-        tw.line(f"\nrun it alone: {item.conformance.command(item.nodeid)}")
+        tw.line(f"\nrun it alone: {item.conformance.command(item.path, item.name)}")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from conformance.language.errors import CaseFileError
+from conformance.language.profile import NO_PROFILE, Profile, find_profile, shipped_profiles
 from conformance.model.build import DTYPES, IN_TREE
 from conformance.model.shard import shard
 
@@ -27,6 +29,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="the interpreter whose torch is tested; it needs nothing but torch (default: this one)",
     )  # fmt: skip
     group.addoption(
+        "--profile", metavar="FILE|NAME",
+        help="the profile of a device: how it comes to torch, what it lacks by design, how to ask who it is; a file, "
+        f"or one of {', '.join(shipped_profiles())}; explicit options count more",
+    )  # fmt: skip
+    group.addoption(
         "--device", metavar="NAME", action="append", default=[],
         help="a device to run the cases on; repeatable (default: those of cpu, cuda, mps and xpu that this torch has)",
     )  # fmt: skip
@@ -50,11 +57,11 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--known-issues", metavar="FILE",
         help="the list of known issues that holds for all cases, or `none` (default: the nearest known-issues.yaml "
-        "in or above each case file's directory)",
+        "in or above each case file's directory, and those of the profile)",
     )  # fmt: skip
     group.addoption(
-        "--case-timeout", metavar="SECONDS", type=positive, default=60.0,
-        help="kill the worker when a case takes longer than this (default: 60)",
+        "--case-timeout", metavar="SECONDS", type=positive,
+        help="kill the worker when a case takes longer than this (default: what the profile says, or 60)",
     )  # fmt: skip
     group.addoption(
         "--workers", metavar="N", type=positive_count,
@@ -80,6 +87,23 @@ def add_options(parser: pytest.Parser) -> None:
         help="when to write index.html beside the report; full: if the run came to each case of the report, or there "
         "is no page yet (default: full)",
     )  # fmt: skip
+
+
+CASE_SECONDS = 60.0
+
+
+def profile_of(config: pytest.Config) -> Profile:
+    """Return the profile that was asked for, an empty one if none was, and fill in the options that it stands for."""
+    option = config.option
+    try:
+        given = option.profile
+        profile = NO_PROFILE if given is None else find_profile(given, config.invocation_params.dir)
+    except CaseFileError as error:
+        raise pytest.UsageError(f"--profile: {error}") from None
+    option.device = option.device or ([profile.device] if profile.device else [])
+    option.device_module = option.device_module or list(profile.modules)
+    option.case_timeout = option.case_timeout or profile.seconds or CASE_SECONDS
+    return profile
 
 
 def add_markers(config: pytest.Config) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from conformance.execution.fork_server import Refused
 from conformance.language.files import SUFFIXES, is_case_file, nearest
+from conformance.language.profile import Profile
 from conformance.language.rules import RULES_FILE
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.report import Pair
@@ -23,8 +24,9 @@ from conformance.model.shard import Shard
 from conformance.model.status import TABLE
 from conformance.pytest_plugin import distributed
 from conformance.pytest_plugin.arguments import is_of_cases
+from conformance.pytest_plugin.invocation import note_command, tell_command
 from conformance.pytest_plugin.items import CaseFile, CaseItem
-from conformance.pytest_plugin.options import add_markers, add_options
+from conformance.pytest_plugin.options import add_markers, add_options, profile_of
 from conformance.pytest_plugin.protocol import is_shortened, needs_phases, run_shortened
 from conformance.pytest_plugin.recorder import Recorder
 from conformance.pytest_plugin.session import ConformanceSession
@@ -39,9 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    note_command(config)
+    profile = profile_of(config)
     add_markers(config)
     if not config.option.help:
-        config.pluginmanager.register(RunHooks(config), "conformance-run")
+        config.pluginmanager.register(RunHooks(config, profile), "conformance-run")
 
 
 class RunHooks:
@@ -51,9 +55,14 @@ class RunHooks:
     Without it, one process does both.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, profile: Profile) -> None:
         self.config = config
-        self.conformance = ConformanceSession(config)
+        self.conformance = ConformanceSession(config, profile)
+        # Files that options name are no case files, wherever they lie.
+        given = filter(None, (config.option.profile, config.option.known_issues))
+        self.of_options = {(config.invocation_params.dir / name).resolve() for name in given}
+        if isinstance(profile.issues, Path):
+            self.of_options.add(profile.issues.resolve())
         self.recorder = None if distributed.is_worker(config) else Recorder(config, self.conformance)
         self.collected: list[distributed.CollectedItem] = []
         self.why_deselected: dict[Pair, str] = {}
@@ -80,7 +89,7 @@ class RunHooks:
         return narrowing or not all(map(Path.is_dir, self.named))
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if not is_case_file(file_path):
+        if not is_case_file(file_path) or file_path in self.of_options:
             return None
         if file_path not in self.named and not self.is_among_cases(file_path):
             return None
@@ -256,6 +265,10 @@ class RunHooks:
             return []
         renames = self.conformance.case_set.stray_renames(self.named)
         return [*self.conformance.issues.without_case(self.named), *renames]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        tell_command(node)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -59,13 +59,18 @@ class Recorder:
         """Begin the report, before the first item runs."""
         rules = self.conformance.case_set.all_rules()
         self.topics = {case.id: case.topic for case in cases}
-        given = [str(argument) for argument in self.config.invocation_params.args]
+        option = self.config.option
         digest = set_digest((case.id, case.digest) for case in cases)
         report = Report(
             format=FORMAT,
             header=Header(
                 suite=SuiteVersion(version=__version__, commit=suite_commit(), cases=digest),
-                run=Run(started=self.started, arguments=without(given, *PLACES), shard=self.config.option.shard),
+                run=Run(
+                    started=self.started,
+                    arguments=without(option.given, *PLACES),
+                    shard=option.shard,
+                    command=option.called_as,
+                ),
                 build=self.conformance.build,
             ),
             rules=cited_rules(rules, cases),

@@ -10,12 +10,15 @@ import pytest
 
 from conformance.execution.fork_server import Refused
 from conformance.execution.scheduler import Scheduler, Settings
+from conformance.language.profile import Profile
 from conformance.model.build import Build, Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.pytest_plugin.case_set import CaseSet
 from conformance.pytest_plugin.distributed import worker_number
+from conformance.pytest_plugin.invocation import address_of
 from conformance.pytest_plugin.issue_lists import IssueLists
+from conformance.render.command import command_words
 
 DEFAULT_DTYPE = "float32"
 NO_LIST = "none"  # the value of --known-issues for no list
@@ -24,28 +27,24 @@ NO_LIST = "none"  # the value of --known-issues for no list
 class ConformanceSession:
     """The cases of one run, and the scheduler that runs them."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, profile: Profile) -> None:
         self.config = config
         directory = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
-        self.scheduler = Scheduler(settings_of(config, directory))
+        self.scheduler = Scheduler(settings_of(config, profile, directory))
         self.case_set = CaseSet(config.rootpath, directory)
         given = config.option.known_issues
         own = None if given in (None, NO_LIST) else (config.invocation_params.dir / given).resolve()
-        self.issues = IssueLists(self.case_set, own, is_none=given == NO_LIST)
+        self.issues = IssueLists(self.case_set, own, is_none=given == NO_LIST, profile=profile)
         self.refused = False  # whether the torch or a device that was asked for is missing
 
     @property
     def build(self) -> Build:
         return self.scheduler.build
 
-    def command(self, nodeid: str) -> str:
-        """Return the shell command that runs one item alone, with the options that can change its outcome."""
+    def command(self, path: Path, name: str) -> str:
+        """Return the shell command that runs an item of the file at `path` alone, as the run was called."""
         option = self.config.option
-        python = ["--python", option.python] if option.python else []
-        repeated = (("--device", option.device), ("--device-module", option.device_module), ("--dtype", option.dtype))
-        known = ["--known-issues", option.known_issues] if option.known_issues else []
-        options = python + [word for name, values in repeated for value in values for word in (name, value)] + known
-        return shlex.join(["pytest", *options, nodeid])
+        return shlex.join([*command_words(option.called_as, option.given), address_of(self.config, path, name)])
 
     def judged(self, case: Case, path: Path, target: Target, outcome: Outcome) -> Outcome:
         """Apply the known issues for a case in the file at `path` to its outcome."""
@@ -81,13 +80,14 @@ def marks_of(topic: str, rules: tuple[str, ...], level: str, target: Target) -> 
     )
 
 
-def settings_of(config: pytest.Config, cache_directory: Path | None) -> Settings:
+def settings_of(config: pytest.Config, profile: Profile, cache_directory: Path | None) -> Settings:
     """Return the scheduler's settings from the options of a run."""
     option = config.option
     return Settings(
         python=option.python or sys.executable,
         devices=(*option.device, *option.require_device),
         modules=tuple(option.device_module),
+        profile=profile,
         seconds=option.case_timeout,
         memory=int(option.worker_memory * 2**30),
         workers=option.workers,

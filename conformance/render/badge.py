@@ -17,7 +17,9 @@ def badge_of(report: Report, label: str | None = None) -> dict[str, Any]:
     counts = report.counts()
     statuses: Counter[str] = sum(counts.values(), Counter())
     is_red = any(statuses[status] for status in RED)
-    wanted = label if label is not None else f"autograd on torch {report.build.torch}"
+    build = report.build
+    own = [" ".join(filter(None, (each.name, each.version))) for each in build.backends]
+    wanted = label if label is not None else f"autograd on {' + '.join([f'torch {build.torch}', *own])}"
     message = line_of(message_of(report, counts), MESSAGE)
     color = color_of(report, statuses)
     return {"schemaVersion": 1, "label": line_of(wanted, LABEL), "message": message, "color": color, "isError": is_red}

@@ -19,7 +19,8 @@ SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
 def build_name(build: Build) -> str:
     """Return a line that identifies a build."""
     debug = ", debug" if build.debug else ""
-    return f"torch {build.torch} ({build.git[:8]}{debug}), Python {build.python}, {build.system}"
+    own = f"torch {build.torch} ({build.git[:8]}{debug})"
+    return ", ".join([" with ".join([own, *build.backend_titles]), f"Python {build.python}", build.system])
 
 
 def run_lines(report: Report) -> list[str]:
@@ -27,7 +28,9 @@ def run_lines(report: Report) -> list[str]:
     if not report.header.partial_runs:
         return []
     ran = Counter(outcome.run for outcome in report.outcomes if outcome.status != "not-run")
-    calls = [f"{run.run.started} (pytest {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs]
+    calls = [
+        f"{run.run.started} ({run.run.command} {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs
+    ]
     first, *partial = [f"of the run of {shortened(call, LONG)}" for call in calls]
     counted = [f"{ran[at]:,} of {ran.total():,} outcomes are {of_run}" for at, of_run in enumerate(partial, 1)]
     return [*counted, f"the others are {first}"]

@@ -244,6 +244,11 @@ def record_of(difference: Difference) -> dict[str, Any]:
 
 def report_record(report: Report) -> dict[str, Any]:
     build = {name: getattr(report.build, name) for name in ("torch", "git", "python", "system")}
+    build["backends"] = [
+        {"device": each.device, "name": each.name, "version": each.version, "commit": each.commit,
+         "hardware": report.build.hardware_of(each)}
+        for each in report.build.backends
+    ]  # fmt: skip
     counts = {target: dict(sorted(counts.items())) for target, counts in report.counts().items()}
     suite = msgspec.to_builtins(report.header.suite)
     return {"build": build, "suite": suite, "complete": report.footer is not None, "counts": counts}

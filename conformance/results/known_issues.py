@@ -5,6 +5,7 @@ then the outcome is `known`. A case that fails in another way has found somethin
 longer fails is `fixed`, which is red too until the entry is edited: a list that nobody keeps would hide the next bug.
 """
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     may_fail_on: tuple[str, ...] = ()
     systems: tuple[str, ...] = ("*",)
     torch: str
+    back_ends: tuple[tuple[str, str], ...] = ()  # conditions on the versions of back-ends, by the type of their device
     status: Status
     step: int | None = None
     kind: tuple[str, ...] | None = None
@@ -79,12 +81,14 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     def must_hold(self, target: Target, build: Build) -> bool:
         """Whether the case has to fail on `target`."""
         is_known = any(fnmatchcase(build.system, pattern) for pattern in self.systems)
-        return is_known and any(fits(pattern, target) for pattern in self.targets)
+        is_in_range = all(in_version(condition, device, build) for device, condition in self.back_ends)
+        return is_known and is_in_range and any(fits(pattern, target) for pattern in self.targets)
 
     def may_hold(self, target: Target, build: Build) -> bool:
         """Whether the case can fail so on `target`."""
         here = any(fits(pattern, target) for pattern in (*self.targets, *self.may_fail_on))
-        return here and versions.holds(self.torch, build.torch)
+        is_beyond = any(in_version(condition, device, build) is False for device, condition in self.back_ends)
+        return here and not is_beyond and versions.holds(self.torch, build.torch)
 
     def describes(self, outcome: Outcome) -> bool:
         """Whether a failure is the one that this entry is about.
@@ -106,6 +110,15 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 def fits(pattern: str, target: Target) -> bool:
     """Whether a pattern stands for a target, or for its device whatever the dtype."""
     return fnmatchcase(str(target), pattern) or fnmatchcase(target.device, pattern)
+
+
+def in_version(condition: str, device: str, build: Build) -> bool | None:
+    """Whether a condition holds for the version of a device's back-end; None where that can't be told."""
+    version = next((each.version for each in build.backends if each.device == device), None)
+    try:
+        return None if version is None else versions.holds(condition, version)
+    except ValueError:  # it has none, or one that can't be compared
+        return None
 
 
 class KnownIssues:
@@ -166,6 +179,17 @@ def load_known_issues(path: Path, name: str, shipped: Path, renames: Renames | N
     return KnownIssues(each for entry in found for each in entries_now(entry, (renames or {}).get(entry.case, ())))
 
 
+def issues_in(entries: Node, name: str, renames: Renames) -> KnownIssues:
+    """Return the entries that stand under `known_issues` in the profile of a device, which messages call `name`."""
+    root = Node({"issues": entries}, entries.line, entries.column)
+    try:
+        found = list(entries_of(Path(name), name, Path(name), (), root))
+    except CaseFileError as error:
+        told = [dataclasses.replace(each, path=f"known_{each.path}") for each in error.problems]
+        raise CaseFileError(told) from None
+    return KnownIssues(each for entry in found for each in entries_now(entry, renames.get(entry.case, ())))
+
+
 def entries_now(entry: KnownIssue, cases: Sequence[str]) -> Iterator[KnownIssue]:
     """Yield an entry for each of the cases that its own has become; itself where that has its id still.
 
@@ -177,8 +201,11 @@ def entries_now(entry: KnownIssue, cases: Sequence[str]) -> Iterator[KnownIssue]
     yield from (replace(entry, case=case, earlier=entry.case) for case in cases) if cases else [entry]
 
 
-def entries_of(path: Path, name: str, shipped: Path, within: tuple[Path, ...]) -> Iterator[KnownIssue]:
-    root = read_document(read_text(path.read_bytes(), name), name)
+def entries_of(
+    path: Path, name: str, shipped: Path, within: tuple[Path, ...], root: Node | None = None
+) -> Iterator[KnownIssue]:
+    """Yield the entries of the file at `path`, or of its content as `root`, and of the lists that it includes."""
+    root = root or read_document(read_text(path.read_bytes(), name), name)
     problems = problems_of(root, load_schema("known-issues.schema.json"), name)
     report = reporter(name, problems)
     if problems:
@@ -226,11 +253,16 @@ def issues_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> I
         yield node if listed is None else case, KnownIssue(
             file=name, line=node.line, case=case.value, is_listed=listed is not None, status=fails["status"],
             step=fails.get("step"), kind=tuple(fails["kind"]) if "kind" in fails else None,
+            back_ends=tuple(node.value["back_ends"].plain.items()) if "back_ends" in node.value else (),
             signature=tuple(fails.get("signature", ())), targets=tuple(node.value["targets"].plain),
             may_fail_on=shared.get("may_fail_on", ()) if own is None else tuple(own.plain),
             systems=shared.get("systems", ("*",)), review=date.fromisoformat(node.value["review"].value),
             link=node.value["link"].value or "", **{key: node.value[key].value for key in ("torch", "reason")},
         )  # fmt: skip
+
+
+def without_place(entry: KnownIssue) -> KnownIssue:
+    return replace(entry, line=0)
 
 
 def check_entry(node: Node, report: Reporter, shared: Mapping[str, tuple[str, ...]]) -> None:
@@ -241,6 +273,12 @@ def check_entry(node: Node, report: Reporter, shared: Mapping[str, tuple[str, ..
             report(condition, "torch", f"no release fulfils {quoted_value(condition.value)}")
     except ValueError as error:
         report(condition, "torch", str(error))
+    for device, bound in node.value["back_ends"].value.items() if "back_ends" in node.value else ():
+        try:
+            versions.specifier_of(bound.value)
+        except ValueError:
+            wanted = 'a condition on the version of a back-end such as "<2.10"'
+            report(bound, f"back_ends.{device}", f"expected {wanted}, got {quoted_value(bound.value)}")
     try:
         date.fromisoformat(review.value)
     except ValueError:

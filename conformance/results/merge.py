@@ -123,7 +123,11 @@ def another_build(one: Build, other: Build) -> tuple[str, Any, Any] | None:
     What belongs to a host, such as paths and devices, may differ.
     """
     facts: list[list[tuple[str, Any]]] = [
-        [*((name, getattr(build, name)) for name in BUILD_FACTS), *(("config", line) for line in config_of(build))]
+        [
+            *((name, getattr(build, name)) for name in BUILD_FACTS),
+            ("backends", ", ".join(each.title for each in build.backends)),
+            *(("config", line) for line in config_of(build)),
+        ]
         for build in (one, other)
     ]
     for (fact, expected), (_, found) in zip_longest(*facts, fillvalue=("config", None)):

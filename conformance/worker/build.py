@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 import sys
@@ -10,13 +9,15 @@ from typing import Any, Dict, List
 
 import torch
 
+from conformance.worker.identity import IN_TREE, backends, told_by
 from conformance.worker.values import one_line
 
-IN_TREE = ("cpu", "cuda", "mps", "xpu")
 
+def describe(requested: List[str], modules: List[str], profile: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the description of the build, with the in-tree devices and those in `requested`.
 
-def describe(requested: List[str]) -> Dict[str, Any]:
-    """Return the description of the build, with the in-tree devices and those in `requested`."""
+    `modules` have been imported besides torch, and `profile` says what to ask them.
+    """
     names = list(dict.fromkeys((*IN_TREE, *requested)))
     return {
         "torch": str(torch.__version__),
@@ -31,12 +32,15 @@ def describe(requested: List[str]) -> Dict[str, Any]:
         "executable": sys.executable,
         "system": f"{platform.system()}-{platform.machine()}".lower(),
         "platform": platform.platform(),
-        "devices": [device(name) for name in names],
+        "devices": [
+            device(name, profile["hardware"] if name.partition(":")[0] == profile["device"] else "") for name in names
+        ],
+        "backends": backends(profile, modules, requested),
     }
 
 
-def device(name: str) -> Dict[str, Any]:
-    """Return the description of a device.
+def device(name: str, hardware: str) -> Dict[str, Any]:
+    """Return the description of a device; `hardware` names what gives its name, if not its own module does.
 
     `absent` is the reason why it can't be used, or None; `unknown` is true when torch has no device of that name.
     """
@@ -53,7 +57,7 @@ def device(name: str) -> Dict[str, Any]:
             return {**facts, "absent": f"torch.{name} is not available"}
         torch.ones(1, device=name).add(1).cpu()
         count = getattr(backend, "device_count", lambda: 1)()
-        title = backend.get_device_name(0) if hasattr(backend, "get_device_name") else name
+        title = told_by(hardware) or (backend.get_device_name(0) if hasattr(backend, "get_device_name") else name)
         driver = torch.version.cuda if name == "cuda" else None
     except Exception as error:
         return {**facts, "absent": f"{type(error).__name__}: {one_line(str(error))[:200]}"}
@@ -66,9 +70,3 @@ def answers(name: str) -> bool:
         return bool(torch.ones(2, device=name).sum().item() == 2.0)
     except Exception:
         return False
-
-
-def import_modules(names: List[str]) -> None:
-    """Import the modules that register out-of-tree back-ends."""
-    for name in names:
-        importlib.import_module(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from conformance.worker import build
 from conformance.worker.isolation import GlobalState, prepare_process
@@ -14,12 +14,13 @@ from conformance.worker.tracer import sketch
 class Engine:
     """Answers requests, with one runner for each device."""
 
-    def __init__(self) -> None:
+    def __init__(self, profile: Optional[Dict[str, Any]] = None) -> None:
         prepare_process()
+        self.profile = profile or {}
         self.global_state = GlobalState()
         self.notes = Notes()
         # That of the CPU is made before any fork: in some releases looking up the vocabulary imports the compiler.
-        self.runners: Dict[str, Runner] = {"cpu": Runner("cpu", self.global_state, self.notes)}
+        self.runners: Dict[str, Runner] = {"cpu": Runner("cpu", self.global_state, self.notes, {})}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.
@@ -30,7 +31,9 @@ class Engine:
         """
         device = request["device"]
         if device not in self.runners:
-            self.runners[device] = Runner(device, self.global_state, self.notes)
+            is_described = device.partition(":")[0] == self.profile.get("device")
+            profile = self.profile if is_described else {}
+            self.runners[device] = Runner(device, self.global_state, self.notes, profile)
         self.notes.begin(request["n"])
         is_sketch = request.get("sketch", False)
         runner = self.runners[device]

@@ -6,7 +6,7 @@ These are the errors whose words leave no doubt. Of others, `probing` finds out 
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import Any, Dict, NamedTuple, Optional, Pattern, Tuple
 
 from conformance.worker.values import FULL_DEVICES, one_line
 
@@ -29,7 +29,19 @@ NOT_BUILT = re.compile(
 )
 
 
-def why_lacking(error: BaseException, device: str, dtype_name: str) -> Optional[str]:
+# What the profile of a device says: features that it lacks by design, and messages that say "not implemented".
+Declared = NamedTuple("Declared", [("absent", Tuple[str, ...]), ("not_implemented", Tuple[Pattern[str], ...])])
+NOTHING_DECLARED = Declared((), ())
+
+
+def declared_by(profile: Dict[str, Any]) -> Declared:
+    """Return what a profile declares, as the worker is told of it."""
+    return Declared(tuple(profile.get("absent", ())), tuple(map(re.compile, profile.get("not_implemented", ()))))
+
+
+def why_lacking(
+    error: BaseException, device: str, dtype_name: str, declared: Declared = NOTHING_DECLARED
+) -> Optional[str]:
     """Return the message of `error` if it says that this device or build lacks a feature, else None.
 
     On the CPU with float32 or float64, only a build without the library that an operation needs counts as lacking.
@@ -39,6 +51,8 @@ def why_lacking(error: BaseException, device: str, dtype_name: str) -> Optional[
         return text[:REASON]
     if (device == "cpu" and dtype_name in ("float32", "float64")) or OF_AUTOGRAD.search(text):
         return None
+    if any(pattern.search(f"{type(error).__name__}: {text}") for pattern in declared.not_implemented):
+        return message_of(error)
     module = NO_MODULE.search(text)
     is_lacking = (
         isinstance(error, NotImplementedError)

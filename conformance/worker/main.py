@@ -61,21 +61,22 @@ def renew_thread_pool() -> None:
     torch.set_num_threads(torch.get_num_threads())
 
 
-def serve(modules: List[str], devices: List[str]) -> None:
+def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> None:
     """Import torch, and serve requests in each worker until its input ends.
 
-    Modules of back-ends are imported in each worker: what they open must not be shared by several processes.
+    Back-ends are imported and set up in each worker: what they open must not be shared by several processes.
     """
     gc.disable()  # importing torch is faster without, and its objects are never freed
     engine: Any = None
     failed: Optional[BaseException] = None
     try:
-        from conformance.worker import build  # noqa: PLC0415 - importing torch may fail or print
+        from conformance.worker import backend, build  # noqa: PLC0415 - importing torch may fail or print
 
-        if not modules:
+        if not modules and not profile["setup"]:
+            backend.prepare(modules, profile)
             from conformance.worker.engine import Engine  # noqa: PLC0415 - imports torch, too
 
-            engine = Engine()
+            engine = Engine(profile)
     except BaseException as error:  # the first worker says so
         failed = error
     wanted, requests, answers, notes = listen(may_fork=failed is None)
@@ -92,14 +93,14 @@ def serve(modules: List[str], devices: List[str]) -> None:
         if failed is not None:
             raise failed
         if engine is None:
-            build.import_modules(modules)
+            backend.prepare(modules, profile)
             from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that register devices
 
-            engine = Engine()
+            engine = Engine(profile)
         else:
             renew_thread_pool()
         engine.notes.descriptor = notes
-        facts = build.describe(devices) if wanted["describes"] else None
+        facts = build.describe(devices, modules, profile) if wanted["describes"] else None
         answer({"handshake": facts})
         uses_accelerator = facts is not None and any(each["absent"] is None for each in facts["devices"][1:])
         if wanted["memory"] and not uses_accelerator:

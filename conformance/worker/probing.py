@@ -7,7 +7,7 @@ that the CPU accepts. One that works there and fails in a case is at fault.
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Container, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -50,7 +50,7 @@ class Call(NamedTuple):
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
-    """While it is on, keeps the last call of an operation that raised an error, and the dtypes that any call had.
+    """While it is on, keeps the last call of an operation that raised an error, and notes which features are used.
 
     It waits for the device after each operation, so that a late error is raised by the operation whose it is.
     """
@@ -59,17 +59,23 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
         super().__init__()
         self.wait = wait
         self.raised: Optional[Call] = None
-        self.dtypes: Set[str] = set()
+        self.used: Set[str] = set()  # dtypes; and aliasing-views, where a view or what it is of is written to
+        self.viewed: Dict[int, torch.Tensor] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         arguments = args, kwargs or {}
-        self.dtypes.update(dtypes_in(arguments))
+        self.used.update(dtypes_in(arguments))
+        if func._schema.is_mutable and any(id(each) in self.viewed for each in args):
+            self.used.add("aliasing-views")
         try:
             result = func(*args, **(kwargs or {}))
             self.wait()
         except Exception as error:
             self.raised = Call(func, arguments, error)
             raise
+        is_view = not func._schema.is_mutable and any(each.alias_info is not None for each in func._schema.returns)
+        if is_view and func.__name__ != "detach.default":  # which autograd itself calls when it accumulates
+            self.viewed.update((id(each), each) for each in (args[0], result) if isinstance(each, torch.Tensor))
         return result
 
 
@@ -203,12 +209,12 @@ def features_of(call: Call) -> Iterator[str]:
 
 
 class Prober:
-    """Answers for one device, and keeps the answers."""
+    """Answers for one device, and keeps the answers; `absent` are features that it is said to lack by design."""
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, absent: Sequence[str] = ()) -> None:
         self.device = device
         self.wait = waiter(device)
-        self.missing: Dict[str, str] = {}
+        self.missing: Dict[str, str] = dict.fromkeys(absent, "by design, as its profile says")
         self.operations: Dict[Tuple[Any, ...], str] = {}
 
     def why_missing(self, feature: str) -> str:
@@ -216,17 +222,18 @@ class Prober:
             self.missing[feature] = why_missing(feature, self.device)
         return self.missing[feature]
 
-    def why_less_precise(self, dtypes: Container[str]) -> Optional[str]:
-        """Return why results in one of these dtypes can't have its digits, or None."""
-        for name in DOUBLES:
-            why = self.why_missing(name)
-            if name in dtypes and why not in ("", WRONG):
-                return f"{self.device} lacks {name}: {why}"
-        return None
+    def why_silent(self, used: Container[str]) -> Optional[str]:
+        """Return why a case that uses these features must have other results, or None.
+
+        Some devices accept double precision and don't keep it; views are copies on others, by design.
+        """
+        return next((f"{self.device} lacks {name}: {self.missing[name]}" for name in self.silent if name in used), None)
 
     @property
-    def has_doubles(self) -> bool:
-        return all(self.why_missing(name) in ("", WRONG) for name in DOUBLES)
+    def silent(self) -> List[str]:
+        """The features that a device may lack without an error."""
+        lacked = [name for name in DOUBLES if self.why_missing(name) not in ("", WRONG)]
+        return [*lacked, *(name for name in ("aliasing-views",) if self.missing.get(name, WRONG) != WRONG)]
 
     def why_lacking(self, call: Call) -> Optional[str]:
         """Return what the device lacks for a call, or None where it has all that the call needs."""

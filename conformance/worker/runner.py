@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 
+from conformance.worker.backend import named
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
 from conformance.worker.failures import (
@@ -19,7 +20,7 @@ from conformance.worker.failures import (
     may_have_other_words,
 )
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import may_be_lacking, message_of, why_lacking
+from conformance.worker.lacking import declared_by, may_be_lacking, message_of, why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Prober, Recorder, waiter
@@ -32,7 +33,7 @@ from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, plai
 class Runner:
     """Runs cases on one device, with objects that all cases share."""
 
-    def __init__(self, device: str, global_state: GlobalState, notes: Notes) -> None:
+    def __init__(self, device: str, global_state: GlobalState, notes: Notes, profile: Dict[str, Any]) -> None:
         device = "cpu" if device.startswith("cpu:") else device  # torch treats cpu:0 as another device
         self.device = device
         self.global_state = global_state
@@ -41,9 +42,10 @@ class Runner:
         self.offered = offer(device, self.generator)
         # Expected values are computed on the CPU for every target.
         self.references = References(self.offered if device == "cpu" else offer("cpu", self.generator))
-        self.synchronize = synchronizer(device)
+        self.declared = declared_by(profile)
+        self.synchronize = synchronizer(device, profile.get("synchronize", ""))
         self.errors: Dict[str, bool] = {}  # messages in the last case, and whether they may speak of something missing
-        self.prober = Prober(device)
+        self.prober = Prober(device, self.declared.absent)
         global_state.add_classes(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
@@ -75,7 +77,7 @@ class Runner:
         a step earlier: on some devices errors of operations come late.
         """
         errors = self.errors
-        if self.device.partition(":")[0] in FULL_DEVICES or not (errors or not self.prober.has_doubles):
+        if self.device.partition(":")[0] in FULL_DEVICES or not (errors or self.prober.silent):
             return None
         self.notes.answer(answer)
         recorder = Recorder(self.prober.wait)
@@ -87,14 +89,19 @@ class Runner:
         self.run(program, recorded)
         call = recorder.raised
         if call is not None and message_of(call.error) in errors:
-            return self.prober.why_lacking(call) or self.prober.why_less_precise(recorder.dtypes)
+            return self.prober.why_lacking(call) or self.prober.why_silent(recorder.used)
         why = next((message for message, may_be in errors.items() if may_be), None)
-        return why or self.prober.why_less_precise(recorder.dtypes)
+        return why or self.prober.why_silent(recorder.used)
 
 
-def synchronizer(device: str) -> Callable[[], None]:
-    """Return a function that waits until a device and autograd's threads are done; it never raises."""
+def synchronizer(device: str, own: str) -> Callable[[], None]:
+    """Return a function that waits until a device and autograd's threads are done; it never raises.
+
+    `own` names a function of the back-end that waits for the device, if the device's module has none.
+    """
     waits = [] if device == "cpu" else [engine_wait(device), waiter(device)]
+    if own:
+        waits.append(named(own))
 
     def synchronize() -> None:
         for wait in waits:
@@ -135,6 +142,7 @@ class CaseRun:
         self.references = runner.references
         self.synchronize = runner.synchronize
         self.notes = runner.notes
+        self.declared = runner.declared
         self.file: str = program["file"]
         self.steps: List[Dict[str, Any]] = program["steps"]
         self.log: List[Any] = []
@@ -283,7 +291,7 @@ class CaseRun:
     def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
         unobservable = isinstance(error, Unobservable)  # such as elements for the log
-        reason = str(error) if unobservable else why_lacking(error, self.device, self.dtype_name)
+        reason = str(error) if unobservable else why_lacking(error, self.device, self.dtype_name, self.declared)
         if reason is None:
             self.errors[message_of(error)] = may_be_lacking(error)
         return None if reason is None else {"status": "unsupported", "reason": reason}

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Tuple
 
 import torch
 
+from conformance.worker.backend import set_up
 from conformance.worker.checks import difference_of
 from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, may_have_other_words
 from conformance.worker.lacking import why_lacking
@@ -23,6 +24,9 @@ from conformance.worker.values import Unobservable, event_of, one_line, plain
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 and not sys.argv[1].startswith("cpu:") else "cpu"
 DTYPE = sys.argv[2] if len(sys.argv) > 2 else "float32"
+BACKENDS: Dict[str, Tuple[List[str], str]] = {}
+if DEVICE.partition(":")[0] in BACKENDS:
+    set_up(*BACKENDS[DEVICE.partition(":")[0]])
 torch.set_default_dtype(getattr(torch, DTYPE))
 torch.manual_seed(0)
 torch.set_warn_always(True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
 import torch
 from running import case_of, request_of, running_engine
 
+from conformance.execution.fork_server import Interpreter
 from conformance.execution.in_process import InProcess
 
 PROGRAM = {key: value for key, value in request_of(case_of("- a = ones(1)\n- expect: {a: 1}\n")).items() if key != "n"}
@@ -16,7 +18,7 @@ PROGRAM = {key: value for key, value in request_of(case_of("- a = ones(1)\n- exp
 @pytest.fixture
 def executor() -> Iterator[InProcess]:
     with running_engine():  # it puts back what another engine changes in the process, too
-        yield InProcess([], ["nowhere"])
+        yield InProcess(Interpreter(sys.executable, devices=("nowhere",)))
 
 
 def test_it_is_the_torch_of_this_process(executor: InProcess) -> None:

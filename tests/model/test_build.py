@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from loops import each
+from msgspec.structs import replace
 from samples import build, device
 
-from conformance.model.build import DTYPES, OF_HOST, Target, target_of
+from conformance.model.build import DTYPES, OF_HOST, BackEnd, Target, target_of
 
 
 def test_a_target_is_read_as_it_is_written() -> None:
@@ -37,6 +38,30 @@ def test_two_builds_of_one_version_have_two_names_for_files() -> None:
     assert one.slug != other.slug
     assert one.slug.startswith(f"torch-{one.torch}-00000000-py3.")
     assert "/" not in build(system="a/b").slug
+
+
+XLA = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0", commit="5fab7053df")
+
+
+def test_two_back_ends_or_versions_or_chips_on_one_torch_have_names_of_their_own() -> None:
+    devices = (device("cpu"), device("xla", name="TPU v4/8"))
+    made = build(backends=(XLA,), devices=devices)
+    assert made.slug == f"{build().slug}-torch_xla-2.9.0-5fab7053-TPU_v4_8"
+    assert made.backend_titles == ["torch-xla 2.9.0 (5fab7053) on TPU v4/8"]
+    assert made.header()[1] == "back-end: torch-xla 2.9.0 (5fab7053) on TPU v4/8"
+    others = [
+        build(backends=(replace(XLA, version="2.10.0"),), devices=devices),
+        build(backends=(replace(XLA, name="torchax"),), devices=devices),
+        build(backends=(XLA,), devices=(device("cpu"), device("xla", name="CPU"))),
+    ]
+    assert len({build().slug, made.slug, *(each.slug for each in others)}) == 5
+
+
+def test_what_a_back_end_does_not_say_is_left_out() -> None:
+    silent = BackEnd(device="cpu", modules=("ipex",), name="ipex")
+    made = build(backends=(silent,), devices=(device("cpu", name="x86"),))
+    assert made.slug == f"{build().slug}-ipex"
+    assert made.header()[1] == "back-end: ipex"
 
 
 def test_the_head_of_a_run_names_present_and_absent_devices() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from loops import each
 from samples import CPU, CUDA, HOSTILE, any_report, failed, outcome, report
 
+from conformance.model.build import BackEnd
 from conformance.model.report import Report
 from conformance.model.status import RED
 from conformance.render.badge import badge_of
@@ -44,6 +45,11 @@ def test_a_badge_counts_by_device_and_shows_red(made: Report, message: str, colo
         "schemaVersion": 1, "label": "autograd on torch 2.13.0+cpu", "message": message, "color": color,
         "isError": color == "red",
     }  # fmt: skip
+
+
+def test_the_label_names_back_ends() -> None:
+    own = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0")
+    assert badge_of(report({}, backends=(own,)))["label"] == "autograd on torch 2.13.0+cpu + torch-xla 2.9.0"
 
 
 def test_the_label_can_be_chosen() -> None:

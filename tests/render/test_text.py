@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from samples import build, failed, outcome
 
+from conformance.model.build import BackEnd
 from conformance.model.outcome import Unobserved
 from conformance.render.text import build_name, count_words, outcome_line, unobserved_line
 
@@ -12,6 +13,10 @@ from conformance.render.text import build_name, count_words, outcome_line, unobs
 def test_a_build_is_named_by_what_tells_it_from_others() -> None:
     assert build_name(build()) == "torch 2.13.0+cpu (01234567), Python 3.11.7, linux-x86_64"
     assert build_name(build(debug=True)) == "torch 2.13.0+cpu (01234567, debug), Python 3.11.7, linux-x86_64"
+    own = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0")
+    assert build_name(build(backends=(own,))) == (
+        "torch 2.13.0+cpu (01234567) with torch-xla 2.9.0, Python 3.11.7, linux-x86_64"
+    )
 
 
 def test_counts_are_worded_in_the_order_of_the_statuses_without_zeros() -> None:

@@ -8,8 +8,9 @@ from collections import Counter
 import msgspec
 from hypothesis import given
 from loops import each
-from samples import CPU, CUDA, HOSTILE, any_report, build, case, failed, outcome, report
+from samples import CPU, CUDA, HOSTILE, any_report, build, case, device, failed, outcome, report
 
+from conformance.model.build import BackEnd
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
 from conformance.model.status import RED, TABLE
@@ -258,10 +259,19 @@ def test_the_record_says_all_that_is_known_of_a_change() -> None:
         }
     ]  # fmt: skip
     assert record["new"] == {
-        "build": {"torch": "2.13.0+cpu", "git": build().git, "python": "3.11.7", "system": "linux-x86_64"},
+        "build": {
+            "torch": "2.13.0+cpu", "git": build().git, "python": "3.11.7", "system": "linux-x86_64", "backends": [],
+        },
         "suite": {"version": "0.1.0", "commit": "c0ffee", "cases": record["old"]["suite"]["cases"]},
         "complete": True, "counts": {CPU: {"fail": 1}},
     }  # fmt: skip
+
+
+def test_the_record_names_back_ends_with_their_hardware() -> None:
+    own = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0", commit="c0ffee")
+    made = report({("a", CPU): GOOD}, backends=(own,), devices=(device("cpu"), device("xla", name="TPU")))
+    known = {"device": "xla", "name": "torch-xla", "version": "2.9.0", "commit": "c0ffee", "hardware": "TPU"}
+    assert record_of(compare(made, made))["new"]["build"]["backends"] == [known]
 
 
 def test_every_kind_has_a_meaning_and_those_that_gate_come_first() -> None:

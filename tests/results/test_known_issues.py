@@ -19,7 +19,7 @@ from shipped import all_cases
 from conformance.language.errors import CaseFileError
 from conformance.language.files import shipped_cases
 from conformance.language.schema import load_schema
-from conformance.model.build import Target
+from conformance.model.build import BackEnd, Target
 from conformance.model.outcome import Outcome
 from conformance.results.known_issues import KnownIssues, load_known_issues
 
@@ -103,6 +103,29 @@ def test_an_entry_holds_for_its_case_releases_and_targets_alone(tmp_path: Path) 
     assert judged(issues, FAILED, case="ab") == "fail"
     one_dtype = known(tmp_path, {"targets": ["cpu-float32"]})
     assert (judged(one_dtype, FAILED), judged(one_dtype, FAILED, target=DOUBLE)) == ("known", "fail")
+
+
+def test_an_entry_may_be_of_some_versions_of_a_back_end(tmp_path: Path) -> None:
+    issues = known(tmp_path, {"targets": ["xla"], "back_ends": {"xla": "<2.10"}})
+    target = Target(device="xla", dtype="float32")
+
+    def found(version: str | None, outcome: Outcome) -> str:
+        own = [] if version is None else [BackEnd(device="xla", modules=("m",), name="m", version=version)]
+        return issues.judge("a", target, build(torch="2.2.0", backends=tuple(own)), outcome).status
+
+    for version in ("2.9.1", "2.9.0+git1a2b3c"):
+        assert (found(version, FAILED), found(version, GOOD)) == ("known", "fixed")
+    for version in ("2.10", "2.10.0.dev20260101"):
+        assert (found(version, FAILED), found(version, GOOD)) == ("fail", "pass")
+    for unclear in (None, "", "main"):  # it may be one of these versions, and need not
+        assert (found(unclear, FAILED), found(unclear, GOOD)) == ("known", "pass")
+
+
+def test_a_condition_on_a_back_end_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(CaseFileError) as caught:
+        known(tmp_path, {"back_ends": {"xla": "2.10"}})
+    wanted = "expected a condition on the version of a back-end such as \"<2.10\", got '2.10'"
+    assert f"back_ends.xla: {wanted}" in str(caught.value)
 
 
 def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:

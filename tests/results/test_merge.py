@@ -17,6 +17,7 @@ from samples import CPU, CUDA, FINISHED, HOSTILE, any_report, build, case, devic
 from sessions import Session
 
 from conformance.language.files import shipped_cases
+from conformance.model.build import BackEnd
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
@@ -292,6 +293,10 @@ def test_two_outcomes_of_a_pair_that_differ_are_refused(other: Outcome, message:
         ({"python": "3.11.8"}, "header.build.python: expected '3.11.7' as in 1.json, got '3.11.8'"),
         ({"implementation": "PyPy"}, "header.build.implementation: expected 'CPython' as in 1.json, got 'PyPy'"),
         ({"system": "linux-aarch64"}, "header.build.system: expected 'linux-x86_64' as in 1.json, got 'linux-aarch64'"),
+        (
+            {"backends": (BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9"),)},
+            "header.build.backends: expected '' as in 1.json, got 'torch-xla 2.9'",
+        ),
         (
             {"config": "PyTorch built with:\n  - GCC 9.3\n"},
             "header.build.config: expected '- GCC 13.3' as in 1.json, got '- GCC 9.3'",

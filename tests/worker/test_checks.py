@@ -702,7 +702,7 @@ def test_waiting_asks_the_module_of_a_device_and_never_raises(monkeypatch: pytes
         raise RuntimeError("no queue")
 
     monkeypatch.setattr(torch, "toy", types.SimpleNamespace(synchronize=synchronize), raising=False)
-    synchronizer("toy:0")()
-    synchronizer("unknown")()
-    synchronizer("cpu")()
+    synchronizer("toy:0", "")()
+    synchronizer("unknown", "")()
+    synchronizer("cpu", "")()
     assert calls == ["waited"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.worker.lacking import may_be_lacking, why_lacking
+from conformance.worker.lacking import NOTHING_DECLARED, declared_by, may_be_lacking, why_lacking
 
 NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
 
@@ -49,6 +49,16 @@ def test_what_is_wrong_with_autograd_or_the_case_is_nothing_lacking(error: Excep
 )
 def test_a_library_that_a_build_was_made_without_is_lacking_everywhere(text: str) -> None:
     assert why_lacking(RuntimeError(text), "cpu", "float32") == text
+
+
+def test_what_a_profile_calls_not_implemented_is_lacking_whatever_raises_it() -> None:
+    declared = declared_by({"absent": ["sparse"], "not_implemented": [r"^OperatorNotFound", r"no kernel for \w+"]})
+    assert declared.absent == ("sparse",)
+    for error in (KeyError("no kernel for exp"), type("OperatorNotFound", (Exception,), {})("aten::exp")):
+        assert why_lacking(error, "npu", "float32") is None
+        assert why_lacking(error, "npu", "float32", declared) == f"{type(error).__name__}: {error}"
+    assert why_lacking(RuntimeError("kernel for exp"), "npu", "float32", declared) is None
+    assert declared_by({}) == NOTHING_DECLARED
 
 
 def test_a_reason_is_one_line_of_bounded_length() -> None:

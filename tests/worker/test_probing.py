@@ -149,14 +149,30 @@ def test_a_case_in_double_precision_says_nothing_of_a_device_that_has_none(monke
     def refuse(_: str) -> None:
         raise TypeError("no double here")
 
-    assert Prober("cpu").has_doubles
+    assert Prober("cpu").silent == []
     monkeypatch.setitem(FEATURES, "float64", refuse)
     prober = Prober("cpu")
-    assert not prober.has_doubles
-    assert prober.why_less_precise({"float32", "float64"}) == "cpu lacks float64: TypeError: no double here"
-    assert prober.why_less_precise({"float32", "complex128"}) is None
+    assert prober.silent == ["float64"]
+    assert prober.why_silent({"float32", "float64"}) == "cpu lacks float64: TypeError: no double here"
+    assert prober.why_silent({"float32", "complex128"}) is None
     monkeypatch.setitem(FEATURES, "float64", lambda _: False)
-    assert Prober("cpu").has_doubles  # it has them, and they are wrong
+    assert Prober("cpu").silent == []  # it has them, and they are wrong
+
+
+def test_what_a_profile_declares_absent_is_believed_where_a_case_uses_it() -> None:
+    prober = Prober("cpu", ["aliasing-views", "complex64"])
+    recorder = Recorder(lambda: None)
+    x = torch.zeros(2, 2)
+    y = torch.zeros(2)
+    with recorder:
+        x[0].exp()
+        y.detach().exp_()
+    assert prober.why_silent(recorder.used) is None
+    with recorder:
+        x[0].exp_()
+    assert prober.why_silent(recorder.used) == "cpu lacks aliasing-views: by design, as its profile says"
+    told = prober.why_lacking(call(torch.exp, torch.ones(2, dtype=torch.complex64)))
+    assert told == "cpu lacks complex64: by design, as its profile says"
 
 
 def test_an_operation_that_refuses_its_arguments_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

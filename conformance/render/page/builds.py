@@ -11,18 +11,22 @@ from conformance.language import versions
 from conformance.model.build import Build, Device
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report
+from conformance.render.command import command_of
 from conformance.render.page.causes import PageCauses
 from conformance.render.text import run_lines
 
+ALWAYS_TOLD = {"stage", "back-end", "python"}  # facts that labels have even where no other build differs in them
 
-def release_key(build: Build) -> tuple[Version, str, tuple[int, ...], str]:
-    """Return a sort key by release; a version that can't be parsed comes first."""
+
+def release_key(build: Build) -> tuple[Version, bool, str, tuple[int, ...], str, list[str]]:
+    """Return a sort key by release, without back-ends first; a version that can't be parsed comes before others."""
     try:
         version = versions.version_of(build.torch)
     except ValueError:
         version = Version("0")
     python = tuple(int(part) for part in build.python.split(".") if part.isdecimal() and len(part) < 9)
-    return version, build.torch, python, build.system
+    public = Version(version.public)
+    return public, bool(build.backends), build.torch, python, build.system, build.backend_titles
 
 
 def builds_of(
@@ -30,7 +34,7 @@ def builds_of(
 ) -> list[dict[str, Any]]:
     """Return the records of builds for the page; `own` is the report of the run that has just ended."""
     taken: set[str] = set()
-    builds = []
+    builds: list[dict[str, Any]] = []
     for report, found, rows in zip(reports, outcomes, causes.rows, strict=True):
         name = free_name(report.build.slug, taken)
         taken.add(name)
@@ -38,8 +42,9 @@ def builds_of(
         why = Counter((outcome.target, outcome.status, outcome.reason) for outcome in left)
         build = report.build
         builds.append({
-            "id": name, "torch": build.torch, "name": f"torch {build.torch}, Python {build.python}, {build.system}",
-            "release": release_of(build), "label": [], "facts": facts_of(report), "config": build.config,
+            "id": name, "torch": build.torch, "name": build_title(build),
+            "command": command_of(report.header.run, build),
+            "release": release_of(build), "beside": "", "label": [], "facts": facts_of(report), "config": build.config,
             "devices": [DEVICE_FACTS, *map(device_row, build.devices)],
             "features": feature_rows(build),
             "runs": run_lines(report), "is_finished": report.footer is not None, "is_own": report is own,
@@ -47,7 +52,27 @@ def builds_of(
             "why": [[*key, count] for key, count in why.most_common()], "causes": rows,
         })  # fmt: skip
     label(builds, reports)
+    for record, report in zip(builds, reports, strict=True):
+        if report.build.backends:
+            record["beside"] = beside(record["release"], builds, reports)
     return builds
+
+
+def beside(release: str, builds: Sequence[dict[str, Any]], reports: Sequence[Report]) -> str:
+    """Return the id of the build of torch alone that a back-end on a release is to be compared with; "" if none is.
+
+    That is one of this release, or else the last of the same minor release.
+    """
+    alone = [build for build, report in zip(builds, reports, strict=True) if not report.build.backends]
+    minor = release.split(".")[:2]
+    of_minor = [build["id"] for build in alone if build["release"].split(".")[:2] == minor]
+    of_release = [build["id"] for build in alone if build["release"] == release]
+    return next(iter((*of_release, *reversed(of_minor))), "")
+
+
+def build_title(build: Build) -> str:
+    own = " with ".join([f"torch {build.torch}", *build.backend_titles])
+    return f"{own}, Python {build.python}, {build.system}"
 
 
 def facts_of(report: Report) -> list[tuple[str, str]]:
@@ -57,13 +82,17 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
     return [
         ("torch", build.torch),
         ("commit", build.git),
+        *(
+            ("back-end", f"{title}, from {' and '.join(each.modules) or 'torch itself'}")
+            for each, title in zip(build.backends, build.backend_titles, strict=True)
+        ),
         ("compiled", ", ".join(["debug" if build.debug else "release", *toolkits])),
         ("Python", f"{build.implementation} {build.python}"),
         ("system", f"{build.system} ({build.platform})"),
         ("installed in", build.path),
         ("interpreter", build.executable),
         ("run", f"{run.started} to {report.footer.finished if report.footer is not None else '…'}"),
-        ("called with", " ".join(run.arguments) or "nothing"),
+        ("called with", " ".join([*([run.command] if run.command != "pytest" else []), *run.arguments]) or "nothing"),
         ("suite", f"{suite.version}, commit {suite.commit or 'unknown'}, cases {suite.cases}"),
     ]
 
@@ -106,7 +135,7 @@ def label(builds: Sequence[dict[str, Any]], reports: Sequence[Report]) -> None:
         own = facts[build["id"]]
         others = [facts[other["id"]] for other in builds if other["release"] == build["release"]]
         telling = {name for name in own if len({other[name] for other in others}) > 1}
-        build["label"] = [own[name] for name in own if name in telling | {"stage", "python"} and own[name]]
+        build["label"] = [own[name] for name in own if name in telling | ALWAYS_TOLD and own[name]]
         name = (build["release"], *build["label"])
         alike[name] += 1
         if alike[name] > 1:
@@ -120,10 +149,13 @@ def label_facts(report: Report, release: str) -> dict[str, str]:
     public, _, local = report.build.torch.partition("+")
     return {
         "stage": public.removeprefix(release).lstrip("."),
+        "back-end": " ".join(" ".join(filter(None, (each.name, each.version))) for each in report.build.backends),
         "python": "py" + ".".join(report.build.python.split(".")[:2]),
         "local": local,
         "system": report.build.system,
         "implementation": report.build.implementation,
         "git": report.build.git[:8],
+        "commit": " ".join(each.commit[:8] for each in report.build.backends),
+        "hardware": " ".join(map(report.build.hardware_of, report.build.backends)).strip(),
         "started": report.header.run.started,
     }

@@ -22,7 +22,7 @@ from conformance.model.status import STATUSES
 from conformance.render.page.details import NOTHING_KEPT, Keepers, details_of, inputs_of
 from conformance.render.page.matrix import Matrix, index_of, matrix_of
 from conformance.render.page.tables import tables
-from conformance.render.script.script import SNIPPETS, Script
+from conformance.render.script.script import Script, snippets_for
 from conformance.render.visible import visible
 from conformance.results.store import encoded
 
@@ -51,7 +51,7 @@ def page_of(
     # Similar cases are neighbours in the parts, so that compression finds what they share.
     alike = sorted(matrix.cases, key=lambda record: record.yaml.partition("steps:")[2])
     places = {record.id: place for place, record in enumerate(alike)}
-    shared = {**tables(), "chunk": CHUNK, "snippets": SNIPPETS}
+    shared = {**tables(), "chunk": CHUNK, "snippets": snippets_for(matrix.reports)}
     index = {**index_of(matrix, own), **shared, "places": [places[record.id] for record in matrix.cases]}
     parts = [packed(index)]
     releases = [report.build.torch for report in matrix.reports]

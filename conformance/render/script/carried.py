@@ -6,20 +6,22 @@ statement that defines no name is included with all the names that it uses. Type
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import conformance
+from conformance.language.profile import load_profile, shipped_profiles
 from conformance.render.script.names import names_of_module
 
 WORKER = Path(conformance.__file__).parent / "worker"
 # In the order of scripts.
-MODULES = "values storage lacking failures checks reference factories functions standalone".split()
+MODULES = "values storage backend lacking failures checks reference factories functions standalone".split()
 REGISTRY = "CHECKS"  # of which each entry is a piece by itself
-ALWAYS = ("torch", "unexpected", "DEVICE", "DTYPE", "warnings")
+BACKENDS = "BACKENDS"  # which is filled here
+ALWAYS = ("torch", "unexpected", "DEVICE", "DTYPE", "warnings", "set_up", BACKENDS)
 REMARK = re.compile(r" +# (?:noqa|type: ignore|fmt: ).*")  # for the linters of the suite
 
 IMPORT = (ast.Import, ast.ImportFrom)
@@ -67,9 +69,21 @@ def read_pieces() -> dict[str, Piece]:
                 raise ValueError(f"worker/{module}.py: {name} is also defined in another module that scripts contain")
             else:
                 others[name] = piece
+    others[BACKENDS] = Piece(text="\n" + backends_text({}), names=frozenset())
     ordered = sorted(imports.items(), key=lambda item: (item[1].text.startswith("from"), item[1].text))
     return {"apart": Piece(text=APART), "start": Piece(text=START, names=frozenset(ALWAYS)), **dict(ordered),
             **others, "together": Piece(text=TOGETHER)}  # fmt: skip
+
+
+def backends_text(others: Mapping[str, tuple[Sequence[str], str]]) -> str:
+    """Return the statement that says how devices come to torch: by type, the modules to import and the setup.
+
+    There are those of the suite's profiles, and `others`.
+    """
+    known = [load_profile(path, path.name) for path in shipped_profiles().values()]
+    own = {profile.device: (profile.modules, profile.setup) for profile in known if profile.modules}
+    items = [f"    {device!r}: ({list(names)}, {setup!r}),\n" for device, (names, setup) in {**own, **others}.items()]
+    return f"{BACKENDS} = {{\n{''.join(items)}}}\n"
 
 
 def pieces_of(text: str, module: str) -> Iterator[tuple[str, Piece]]:

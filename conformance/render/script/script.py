@@ -4,18 +4,22 @@ A script consists of the worker's definitions that it needs and the unchanged st
 `check` for each line of its expectations. Alternatives are chosen when it runs, so that it is the same for every torch.
 """
 
+import re
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from conformance.language import vocabulary
+from conformance.model.build import IN_TREE
 from conformance.model.case import Case
-from conformance.render.script.carried import PIECES, names_in_parts, parts_with
+from conformance.model.report import Report
+from conformance.render.script.carried import BACKENDS, PIECES, backends_text, names_in_parts, parts_with
 from conformance.render.script.names import Fact, Uses, sets_any_of, uses_of
 from conformance.render.script.steps import BUILTIN, ScriptWriter, block, quoted, spread
 
 SNIPPETS = {name: piece.text for name, piece in PIECES.items()}
+NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(:[A-Za-z_][A-Za-z0-9_.]*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,17 @@ class Script:
     @property
     def text(self) -> str:
         return "".join(SNIPPETS[name] for name in self.parts) + self.body
+
+
+def snippets_for(reports: Iterable[Report]) -> dict[str, str]:
+    """Return the parts by name; scripts of them can be run on the devices of the back-ends in `reports`, too."""
+    found = {
+        each.device: (each.modules, each.setup)
+        for report in reports for each in report.build.backends
+        if each.device not in IN_TREE and each.modules
+        and all(map(NAMED.fullmatch, (each.device, *each.modules, each.setup or "none")))
+    }  # fmt: skip
+    return {**SNIPPETS, BACKENDS: "\n" + backends_text(found)} if found else SNIPPETS
 
 
 def script_of(case: Case) -> Script:

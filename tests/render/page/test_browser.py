@@ -31,8 +31,9 @@ from samples import (
     valid_case,
 )
 
+from conformance.model.build import BackEnd
 from conformance.model.outcome import Failure, Issue, Unobserved
-from conformance.model.report import Report, StepRecord
+from conformance.model.report import Report, StepRecord, without_machine
 from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import matrix_of
 from conformance.render.page.page import page_of
@@ -571,9 +572,9 @@ Shower = Callable[..., Page]
 def shown(opened: Opener, tmp_path: Path) -> Shower:
     """Give a function that opens the page of some reports."""
 
-    def show(*reports: Report, fragment: str = "") -> Page:
+    def show(*reports: Report, fragment: str = "", own: Report | None = None) -> Page:
         path = tmp_path / "index.html"
-        path.write_text(page_of(reports, read=suite_of(*reports)), encoding="utf-8")
+        path.write_text(page_of(reports, read=suite_of(*reports), own=own), encoding="utf-8")
         return opened(path.as_uri() + fragment)
 
     return show
@@ -647,6 +648,35 @@ def test_a_case_without_a_title_or_a_rule_can_be_reached(shown: Shower) -> None:
 def test_the_command_for_a_case_names_what_there_is(shown: Shower, plan: Any, item: str) -> None:
     page = shown(report(plan, cases=[case("a"), case("b")]), fragment="#case/a")
     assert page.locator("pre.code").first.inner_text() == f"pytest 'cases/x.yaml::{item}'"
+
+
+def test_the_command_for_a_case_is_that_of_a_run_in_which_it_is_red(shown: Shower) -> None:
+    own = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0")
+    green = report({("a", CPU): GOOD}, cases=[valid_case("a")], torch="2.8.0")
+    red = report(
+        {("a", CPU): GOOD, ("a", "xla-float32"): broken()}, cases=[valid_case("a")], backends=(own,),
+        arguments=("--profile", "my xla", "-q"), torch="2.9.0",
+    )  # fmt: skip
+    page = shown(green, red, fragment="#case/a")
+    assert page.locator("pre.code").first.inner_text() == "pytest --profile 'my xla' 'cases/x.yaml::a[xla-float32]'"
+    page = shown(green, without_machine(red), fragment="#case/a")
+    told = "pytest --device xla --device-module torch_xla 'cases/x.yaml::a[xla-float32]'"
+    assert page.locator("pre.code").first.inner_text() == told
+    assert "'xla': (['torch_xla'], '')," in (page.locator("pre.script").first.text_content() or "")
+
+
+def test_a_run_of_a_back_end_is_shown_beside_torch_alone(shown: Shower) -> None:
+    own = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0")
+    others = [
+        report({("a", CPU): GOOD}, cases=[valid_case("a")], torch=torch) for torch in ("2.8.0", "2.9.1", "2.10.0")
+    ]
+    mine = report({("a", "xla-float32"): broken()}, cases=[valid_case("a")], backends=(own,), torch="2.9.0")
+    page = shown(*others, mine, own=mine)
+    page.get_by_role("button", name="Show this run beside torch alone").click()
+    assert page.locator("table.matrix thead tr:first-child th").all_inner_texts()[1:] == ["2.9.0", "2.9.1"]
+    page.locator("table.matrix thead a").first.click()
+    page.get_by_role("link", name="Beside torch alone").click()
+    assert page.locator("table.matrix thead tr:first-child th").all_inner_texts()[1:] == ["2.9.0", "2.9.1"]
 
 
 def test_a_group_of_builds_is_called_all_only_if_it_is_and_by_its_dtypes_where_they_differ(shown: Shower) -> None:

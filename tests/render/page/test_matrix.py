@@ -8,8 +8,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from loops import each
+from msgspec.structs import replace
 from samples import CPU, CUDA, HOSTILE, any_report, broken, case, outcome, report, rule, valid_case
 
+from conformance.model.build import BackEnd
 from conformance.model.outcome import Outcome, Unobserved
 from conformance.model.report import Report
 from conformance.model.status import RED, STATUSES
@@ -102,6 +104,33 @@ def test_no_two_targets_share_a_place(targets: list[str]) -> None:
 
 def test_a_build_alone_in_its_release_is_told_by_its_python() -> None:
     assert labels(one("2.6.0"), one("2.7.0+cu126", python="3.12.1")) == ["py3.11", "py3.12"]
+
+
+def test_a_back_end_stands_behind_the_cpu_of_its_release_under_its_name() -> None:
+    xla = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0", commit="5fab7053df")
+    other = replace(xla, commit="c0ffee0000")
+    made = [one("2.9.0", backends=(xla,)), one("2.9.0+cu128"), one("2.8.0")]
+    assert [report.build.torch for report in matrix_of(made).reports] == ["2.8.0", "2.9.0+cu128", "2.9.0"]
+    assert labels(*made) == ["py3.11", "py3.11 cu128", "torch-xla 2.9.0 py3.11 5fab7053"]
+    assert labels(one("2.9.0", backends=(xla,)), one("2.9.0", backends=(other,))) == [
+        "torch-xla 2.9.0 py3.11 5fab7053", "torch-xla 2.9.0 py3.11 c0ffee00",
+    ]  # fmt: skip
+    record = index_of(matrix_of(made))["builds"][2]
+    assert record["name"].startswith("torch 2.9.0 with torch-xla 2.9.0 (5fab7053), Python")
+    assert ("back-end", "torch-xla 2.9.0 (5fab7053), from torch_xla") in record["facts"]
+    assert record["command"] == "pytest --device xla --device-module torch_xla"
+
+
+def test_a_back_end_is_compared_with_torch_alone_of_its_release() -> None:
+    own = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla", version="2.9.0")
+    made = [one("2.9.0", backends=(own,)), one("2.9.1"), one("2.8.0", backends=(own,)), one("2.9.2")]
+
+    def found(*reports: Report) -> list[str]:
+        records = {record["id"]: record for record in indexed(*reports)["builds"]}
+        return [records[record["beside"]]["torch"] if record["beside"] else "" for record in records.values()]
+
+    assert found(*made) == ["", "2.9.2", "", ""]
+    assert found(*made, one("2.9.0+cpu")) == ["", "", "2.9.0+cpu", "", ""]
 
 
 def test_a_label_says_what_leads_to_a_release() -> None:

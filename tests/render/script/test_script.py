@@ -17,14 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loops import each
 from running import case_of
+from samples import report
 from scripts import run_script
 from shipped import all_cases
 
 from conformance.language import versions, vocabulary
+from conformance.model.build import BackEnd
 from conformance.model.case import Case
 from conformance.render.script import carried, script
-from conformance.render.script.carried import MODULES, PIECES, REGISTRY, WORKER, name_of
-from conformance.render.script.script import SNIPPETS, script_of
+from conformance.render.script.carried import BACKENDS, MODULES, PIECES, REGISTRY, WORKER, name_of
+from conformance.render.script.script import SNIPPETS, script_of, snippets_for
 from render.script.test_script_outcomes import OTHERS, PASSES
 
 # Names of the parts that mean in them what they mean in a case.
@@ -79,13 +81,30 @@ stop("pass")
     )
 
 
+def test_scripts_know_how_the_devices_of_reports_come_to_torch() -> None:
+    own = BackEnd(device="toy", modules=("toy_backend",), name="toy", setup="toy_backend:begin")
+    others = [
+        BackEnd(device="cpu", modules=("ipex",), name="a change of the CPU, which other columns test, too"),
+        BackEnd(device="bad", modules=("os;__import__('evil')",), name="no name of a module"),
+        BackEnd(device="bad", modules=("os",), name="no name of a function", setup="'''"),
+        BackEnd(device="loaded", modules=(), name="what torch loads by itself"),
+    ]
+    text = snippets_for([report({}, backends=(own, *others))])["BACKENDS"]
+    table: dict[str, Any] = {}
+    exec(text, table)
+    assert table["BACKENDS"]["toy"] == (["toy_backend"], "toy_backend:begin")
+    assert table["BACKENDS"]["jax"] == (["torchax"], "torchax:enable_globally")
+    assert not {"cpu", "bad", "loaded", "mps"} & table["BACKENDS"].keys()
+    assert snippets_for([report({})]) is SNIPPETS
+
+
 def test_a_script_of_flags_alone_is_short() -> None:
     made = script_of(case_of("- a = tensor([1.0])\n- expect: {a: {is_leaf: true, requires_grad: false, grad: null}}"))
     assert [part for part in made.parts if part.startswith("CHECKS[")] == [
         "CHECKS['is_leaf']", "CHECKS['requires_grad']", "CHECKS['grad']",
     ]  # fmt: skip
     assert {"evaluated", "must", "torch_is", "seeded", "in_threads"}.isdisjoint(made.parts)
-    assert len(made.text.splitlines()) < 530
+    assert len(made.text.splitlines()) < 560
 
 
 def test_the_parts_of_a_script_stand_before_its_body() -> None:
@@ -121,7 +140,7 @@ def untyped(node: ast.stmt) -> ast.stmt:
 @pytest.mark.parametrize("module", MODULES)
 def test_a_script_carries_what_the_worker_itself_runs(module: str) -> None:
     nodes = ast.parse((WORKER / f"{module}.py").read_text(encoding="utf-8")).body
-    own = {name_of(node): without_types(node) for node in nodes if name_of(node) not in ("", REGISTRY)}
+    own = {name_of(node): without_types(node) for node in nodes if name_of(node) not in ("", REGISTRY, BACKENDS)}
     assert own
     assert own == {name: without_types(ast.parse(SNIPPETS[name]).body[0]) for name in own}
 

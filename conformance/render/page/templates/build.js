@@ -11,6 +11,7 @@ function buildSheet(view, build) {
     h("p", { class: "meta" }, h("code", {}, build.id)),
     !build.is_finished && h("p", { class: "notice" }, h("strong", {}, "Incomplete: "), "the run did not finish."),
     ...build.runs.map((line) => h("p", { class: "notice" }, line)),
+    build.beside !== "" && h("p", {}, inward(view, { page: "", id: "", build: [build.beside, build.id] }, {}, "Beside torch alone")),
     h("h2", {}, "Planned, run, not run"), countTable(view, build),
     ...causeSection(view, build), ...reasons(view, build),
     h("h2", {}, "The build"), h("table", { class: "facts" }, h("tbody", {}, ...build.facts.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),

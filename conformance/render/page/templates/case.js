@@ -240,11 +240,9 @@ function graphSection(details) {
 
 /** @param {Case} item @param {Details} details */
 function runSection(item, details) {
-  const isPlanned = (/** @type {Track | null} */ track) => (track?.marks[item.number] || " ") !== " ";
-  const column = model.columns.find((other) => other.tracks.some(isPlanned));
-  const dtype = column && model.index.dtypes[column.tracks.findIndex(isPlanned)];
+  const [column, dtype] = shownTarget(item);
   const target = column ? `[${[column.device, dtype].filter(Boolean).join("-")}]` : "";
-  const asked = `pytest ${shellQuoted(`${item.file}::${item.id}${target}`)}`;
+  const asked = `${visible(column?.build.command || "pytest")} ${shellQuoted(`${item.file}::${item.id}${target}`)}`;
   const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
   if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the suite that made this page does not have the case as it was run.")];
   const [parts, body] = details.script;
@@ -252,6 +250,18 @@ function runSection(item, details) {
   return [...command, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
     h("details", {}, h("summary", {}, "The beginning of the script: imports and the functions that it calls"), h("pre", { class: "code script", tabindex: "0" }, functions)),
     h("pre", { class: "code script", tabindex: "0" }, body), copyButton("the script", functions + body)];
+}
+
+/**
+ * Return where a case is to be run again: where it is red, on this run's build if it is red there, else where it is planned.
+ * @param {Case} item
+ * @returns {[Column | undefined, string]}
+ */
+function shownTarget(item) {
+  const planned = model.columns.flatMap((column) => column.tracks.map((track, at) => ({ column, dtype: model.index.dtypes[at], status: statusOf(track, item.number) })));
+  const rank = (/** @type {typeof planned[0]} */ { column, status }) => (statusNamed(status).is_red ? 2 : 0) + (column.build.is_own ? 1 : 0);
+  const [first] = planned.filter(({ status }) => status).toSorted((one, other) => rank(other) - rank(one));
+  return [first?.column, first?.dtype ?? ""];
 }
 
 /** Return text quoted for a shell. @param {string} text */

@@ -2,7 +2,7 @@
 
 /** @typedef {{marks: string, notes: number[]}} Cells */
 /** @typedef {{build: number, device: string, cells: Record<string, Cells>}} PackedColumn */
-/** @typedef {{id: string, torch: string, name: string, release: string, label: string[], facts: [string, string][], devices: string[][], features: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][], causes: CauseOfBuild[]}} Build */
+/** @typedef {{id: string, torch: string, name: string, command: string, release: string, beside: string, label: string[], facts: [string, string][], devices: string[][], features: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][], causes: CauseOfBuild[]}} Build */
 /** @typedef {[id: string, title: string, count: number, isRed: boolean]} Cause of what is red or unsupported */
 /** @typedef {[cause: number, counts: Record<string, number>, targets: string[], smallest: string, target: string]} CauseOfBuild with its smallest case */
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
@@ -48,7 +48,7 @@ function statusNamed(name) {
 function modelOf(index) {
   for (const status of index.statuses.toSorted((one, other) => other.severity - one.severity)) STATUSES.set(status.name, status);
   // Ids stand in addresses, where invisible characters are spelled out; so they are spelled out here too.
-  for (const build of index.builds) build.id = visible(build.id);
+  for (const build of index.builds) [build.id, build.beside] = [visible(build.id), visible(build.beside)];
   index.topics = index.topics.map(visible);
   const cases = index.cases.map(([id, title, topic, observed, rules, file, line], number) => ({
     number, id: visible(id), title: title.trim() ? title : "Untitled", topic, level: observed ? "observed" : "documented", rules, file: index.files[file], line,

@@ -21,6 +21,8 @@ function makeForm() {
   find("q").addEventListener("input", (event) => change({ q: /** @type {HTMLInputElement} */ (event.target).value, flip: [] }));
   find("differ").addEventListener("change", (event) => change({ differ: /** @type {HTMLInputElement} */ (event.target).checked, flip: [] }));
   find("wrong").addEventListener("click", () => change({ status: wrong, flip: [] }));
+  const own = model.index.builds.find((build) => build.is_own && build.beside);
+  if (own) find("wrong").after(" ", h("button", { type: "button", id: "beside", click: () => change({ build: [own.beside, own.id], flip: [] }) }, "Show this run beside torch alone"));
   find("clear").addEventListener("click", () => change(viewOf("")));
   find("find").addEventListener("submit", (event) => event.preventDefault());
   if (wrong.length === 0) find("wrong").setAttribute("disabled", "");
