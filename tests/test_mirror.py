@@ -54,7 +54,6 @@ ELSEWHERE = {
     "cli/known_issues": "cli/test_main.py",
     "cli/merge": "cli/test_main.py",
     "cli/output": "cli/test_main.py",
-    "cli/profile": "execution/test_survey.py",
     "cli/placeholder": "releases/test_catalogue.py",
     "cli/report": "cli/test_main.py",
     "cli/run": "cli/test_main.py",

@@ -3,17 +3,15 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.cli.output import CommandError, put, save
+from conformance.execution.features import looked_at
 from conformance.execution.fork_server import Interpreter, Refused
-from conformance.execution.survey import NOT_ASKED, survey
 from conformance.execution.workers import Workers
 from conformance.language.profile import NO_PROFILE, Profile, load_profile, shipped_profiles
 from conformance.model.build import Build
-from conformance.model.outcome import Outcome
-from conformance.render.text import outcome_line
 from conformance.render.visible import line_of
 
 DESCRIPTION = """\
@@ -64,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
                 raise CommandError(
                     told_why, "--device-module names what brings it to torch, --setup what has to be called"
                 )
-            text = "".join(lines_of(build, modules, told, known, survey(workers, options.device)))
+            text = "".join(lines_of(build, modules, told, known, features_of(build, options.device, workers)))
         finally:
             workers.close()
     except Refused as error:
@@ -76,8 +74,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def features_of(build: Build, name: str, workers: Workers) -> dict[str, str]:
+    """Return why a device lacks each feature, or "" where it has it."""
+    return looked_at(next(device for device in build.devices if device.type == name), workers).features
+
+
 def lines_of(
-    build: Build, modules: tuple[str, ...], told: Profile, known: Profile, found: Iterable[tuple[str, Outcome]]
+    build: Build, modules: tuple[str, ...], told: Profile, known: Profile, features: dict[str, str]
 ) -> Iterator[str]:
     """Yield the lines of a draft; `known` is the profile that the suite has of the device, or an empty one."""
     title = " with ".join([f"torch {build.torch}", *build.backend_titles])
@@ -89,9 +92,9 @@ def lines_of(
     yield from (f"{key}: {place}\n" for key, place in places.items() if place)
     if known.not_implemented:
         yield f"not_implemented: {json.dumps(list(known.not_implemented))}\n"
-    absent = [(name, outcome) for name, outcome in found if outcome.status != "pass"]
-    yield f"# Strike what is a fault. Nobody has looked for {', '.join(NOT_ASKED)}.\n"
+    absent = {name: why for name, why in features.items() if why}
+    yield "# Strike what is a fault.\n"
     yield "absent:\n" if absent else "absent: []\n"
-    yield from (f"  - {name}  # {line_of(outcome_line(outcome), LONGEST_REASON)}\n" for name, outcome in absent)
+    yield from (f"  - {name}  # {line_of(why, LONGEST_REASON)}\n" for name, why in absent.items())
     if known is NO_PROFILE:
         yield OTHERS.format(module=modules[0] if modules else f"torch.{told.device}", device=told.device)

@@ -24,12 +24,12 @@ class Executor(Protocol):
 
 def with_features(build: Build, executor: Executor) -> Build:
     """Return a build whose devices other than the CPU have `features`."""
-    return replace(build, devices=tuple(looked_at(device, executor) for device in build.devices))
+    devices = (each if each.type == "cpu" or each.absent else looked_at(each, executor) for each in build.devices)
+    return replace(build, devices=tuple(devices))
 
 
 def looked_at(device: Device, executor: Executor) -> Device:
-    if device.type == "cpu" or device.absent is not None:
-        return device
+    """Return a device with its `features`."""
     for number, feature in enumerate(FEATURES, start=1):
         executor.request(-number, {"device": device.type, "feature": feature})
     return replace(
