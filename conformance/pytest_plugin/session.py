@@ -11,7 +11,7 @@ import pytest
 from conformance.execution.fork_server import Refused
 from conformance.execution.scheduler import Scheduler, Settings
 from conformance.model.build import Build, Target
-from conformance.model.case import Case
+from conformance.model.case import ListedCase
 from conformance.model.outcome import Outcome
 from conformance.pytest_plugin.case_set import CaseSet
 from conformance.pytest_plugin.distributed import worker_number
@@ -47,7 +47,7 @@ class ConformanceSession:
         options = python + [word for name, values in repeated for value in values for word in (name, value)] + known
         return shlex.join(["pytest", *options, nodeid])
 
-    def judged(self, case: Case, path: Path, target: Target, outcome: Outcome) -> Outcome:
+    def judged(self, case: ListedCase, path: Path, target: Target, outcome: Outcome) -> Outcome:
         """Apply the known issues for a case in the file at `path` to its outcome."""
         return self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
 
