@@ -129,10 +129,10 @@ def read_case(record: CaseRecord) -> Case | None:
     return replace(read, topic=record.topic, text=record.yaml, digest=record.digest) if read.id == record.id else None
 
 
-def suite_of(*reports: Report) -> list[tuple[Case, Script | None]]:
-    """Return the cases of some reports with their scripts, as a suite has them that ran them all."""
+def suite_of(*reports: Report) -> dict[tuple[str, str], Script]:
+    """Return the scripts of the cases of some reports by id and digest, as a suite has them that ran them all."""
     read = [read_case(record) for made in reports for record in made.cases]
-    return [(case, script_for(case)) for case in read if case is not None]
+    return {(case.id, case.digest): script_for(case) for case in read if case is not None}
 
 
 def outcome(status: Status, **facts: Any) -> Outcome:

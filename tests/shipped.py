@@ -27,7 +27,7 @@ def rules() -> dict[str, Rule]:
 def all_cases() -> list[Case]:
     """Return the cases as a run of the checkout has them, which also keeps them for the next test process."""
     case_set = CaseSet(CASES.parent, CASES.parent / ".pytest_cache" / "d" / "conformance")
-    return [case for path in case_files([CASES]) for case in case_set.cases(path)]
+    return [case_set.whole_case(case) for path in case_files([CASES]) for case in case_set.cases(path)]
 
 
 @cache

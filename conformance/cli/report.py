@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("none of the reports can be read", "; ".join(skipped))
     if options.without_machines:
         found = [without_machine(report) for report in found]
-    suite = [(case, script_for(case)) for case in shipped()[0]]
-    save(options.output, page_of(found, skipped, suite))
+    scripts = {(case.id, case.digest): script_for(case) for case in shipped()[0]}
+    save(options.output, page_of(found, skipped, scripts.get))
     put(f"{options.output}\n")
     return 0

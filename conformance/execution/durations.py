@@ -8,7 +8,7 @@ import msgspec
 
 from conformance.execution.graphs import is_compiled
 from conformance.model.build import Target
-from conformance.model.case import Case
+from conformance.model.case import Case, ListedCase
 from conformance.results.store import write_whole
 
 FILE = "durations.json"
@@ -28,15 +28,15 @@ class Durations:
                 self.before = msgspec.json.decode(self.path.read_bytes(), type=dict[str, float])
         self.now = dict(self.before)
 
-    def of(self, case: Case, target: Target) -> float:
+    def of(self, case: Case | ListedCase, target: Target) -> float:
         """Return how many seconds a case is expected to take."""
         unknown = COMPILED_SECONDS if is_compiled(case) else CASE_SECONDS
         return self.before.get(f"{case.id}[{target}]", unknown)
 
-    def total(self, pairs: Iterable[tuple[Case, Target]]) -> float:
+    def total(self, pairs: Iterable[tuple[Case | ListedCase, Target]]) -> float:
         return sum(self.of(case, target) for case, target in pairs)
 
-    def note(self, case: Case, target: Target, seconds: float) -> None:
+    def note(self, case: Case | ListedCase, target: Target, seconds: float) -> None:
         """Keep how long a case took, if that is notable or was."""
         name = f"{case.id}[{target}]"
         if seconds >= NOTABLE_SECONDS or name in self.now or is_compiled(case):

@@ -7,30 +7,49 @@ of its case and one state of torch and of this package.
 
 import contextlib
 import hashlib
+import sys
 import time
+from collections import deque
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
-from conformance.execution.program import program_of
+from conformance.execution.program import encoded_program, encoded_steps_until
 from conformance.model.build import IN_TREE, Build, Target
-from conformance.model.case import Case
-from conformance.model.graph import Graph
+from conformance.model.case import Case, ListedCase
+from conformance.model.graph import EncodedGraphs, Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import Pair
 from conformance.model.status import AT_A_STEP
 from conformance.results.checkout import package_state
-from conformance.results.store import write_whole
+from conformance.results.store import encoded, write_whole
 
 RECORDED = {"pass", *AT_A_STEP}  # with any other status the case would not run, or would end the worker again
+MOST_REQUESTED = 64  # graphs at once: those that wait for time to spare need no program yet
 
 
-def is_compiled(case: Case) -> bool:
+def is_compiled(case: Case | ListedCase) -> bool:
     """Whether a case uses torch.compile: running it again takes long, and its graph has a single node."""
-    return any("compiled" in step.get("needs", ()) for step in case.steps)
+    return any(name == "compiled" for name, _ in case.needs)
+
+
+def revision_of(case: ListedCase, step: int | None) -> str:
+    """Return what a graph was recorded of: a case, up to the step at which it diverged."""
+    return f"{case.digest}:{step}"
+
+
+class Item(Protocol):
+    """A case on a target, and what the torch at hand runs of it."""
+
+    case: ListedCase
+    target: Target
+
+    @property
+    def encoded_steps(self) -> str: ...
 
 
 class Executor(Protocol):
@@ -40,14 +59,14 @@ class Executor(Protocol):
     def answer(self, number: int, seconds: float) -> dict[str, Any] | None: ...
 
 
-class RecordedGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """The graph of one revision of a case on a target, or None if the case builds none."""
+class RecordedGraph(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The graph of one revision of a case on a target as JSON, or "" if the case builds none."""
 
     file: str
     case: str
     target: str
     revision: str
-    graph: Graph | None = None
+    graph: str = ""
 
     @property
     def pair(self) -> Pair:
@@ -70,34 +89,43 @@ class GraphRecorder:
         self.executor = executor
         self.entries: dict[str, dict[Pair, RecordedGraph]] = {}  # of the cache, by case file
         self.seen: set[str] = set()  # cases of which a target has run
+        self.wanted: deque[tuple[Item, int | None]] = deque()  # items, each with the step at which it diverged
         self.requested: dict[int, RecordedGraph] = {}  # by number of the request, without the graph
         self.found: dict[Pair, RecordedGraph] = {}
         self.last = 0
 
-    def add(self, case: Case, target: Target, outcome: Outcome) -> None:
-        """Take the graph of a case that has just run from the cache, or request it from the worker."""
+    def add(self, item: Item, outcome: Outcome) -> None:
+        """Take the graph of an item that has just run from the cache, or request it from the worker."""
+        case = item.case
         if case.id in self.seen or outcome.status not in RECORDED or is_compiled(case):
             return
         self.seen.add(case.id)
-        revision = f"{case.digest}:{outcome.step}"
-        cached = self.entry(case.file).get((case.id, str(target)))
-        if cached is not None and cached.revision == revision:
+        cached = self.entry(case.file).get((case.id, str(item.target)))
+        if cached is not None and cached.revision == revision_of(case, outcome.step):
             self.found[cached.pair] = cached
         elif self.executor is not None:
-            program = program_of(case, target, self.build.torch)
-            if outcome.step is not None:
-                program["steps"] = [step for step in program["steps"] if step["number"] <= outcome.step]
-            self.last -= 1  # items have the numbers from 0 up
-            self.executor.request(self.last, {**program, "sketch": True})
-            self.requested[self.last] = RecordedGraph(
-                file=case.file, case=case.id, target=str(target), revision=revision
-            )
+            self.wanted.append((item, outcome.step))
             self.take_answers(0.0)
+
+    def request_wanted(self) -> None:
+        """Request graphs, as many at once as are allowed."""
+        assert self.executor is not None
+        while self.wanted and len(self.requested) < MOST_REQUESTED:
+            item, step = self.wanted.popleft()
+            steps = item.encoded_steps if step is None else encoded_steps_until(item.encoded_steps, step)
+            self.last -= 1  # items have the numbers from 0 up
+            self.executor.request(self.last, {**encoded_program(item.case, item.target, steps), "sketch": True})
+            self.requested[self.last] = RecordedGraph(
+                file=item.case.file, case=item.case.id, target=str(item.target), revision=revision_of(item.case, step)
+            )
 
     def take_answers(self, seconds: float) -> None:
         """Take the answers that have come, or that come within `seconds`."""
         deadline = time.monotonic() + seconds
-        while self.requested and self.executor is not None:
+        while self.executor is not None:
+            self.request_wanted()
+            if not self.requested:
+                return
             number = next(iter(self.requested))
             answer = self.executor.answer(number, max(deadline - time.monotonic(), 0.0) if seconds else 0.0)
             if answer is None:
@@ -105,21 +133,22 @@ class GraphRecorder:
             recorded = self.requested.pop(number)
             with contextlib.suppress(KeyError, msgspec.ValidationError):  # the worker was lost, or sent no valid graph
                 graph = msgspec.convert(answer["graph"], Graph | None)
-                self.found[recorded.pair] = msgspec.structs.replace(recorded, graph=graph)
+                self.found[recorded.pair] = replace(recorded, graph="" if graph is None else encoded(graph))
 
     def finish(self, seconds: float) -> None:
         """Take the answers that come within `seconds`, unless the user interrupts."""
         with contextlib.suppress(KeyboardInterrupt):
             self.take_answers(seconds)
         self.requested.clear()
+        self.wanted.clear()
 
-    def graphs(self, plan: Iterable[Pair]) -> dict[str, Graph]:
+    def graphs(self, plan: Iterable[Pair]) -> EncodedGraphs:
         """Return the graph of each case, on the first target in the plan for which one was found."""
-        first: dict[str, Graph | None] = {}
+        first: dict[str, str] = {}
         for pair in plan:
             if pair in self.found:
                 first.setdefault(pair[0], self.found[pair].graph)
-        return {case: graph for case, graph in first.items() if graph is not None}
+        return EncodedGraphs({case: graph for case, graph in first.items() if graph})
 
     def write_cache(self) -> None:
         """Write the cache entries of those case files of which a graph was recorded."""
@@ -142,8 +171,9 @@ class GraphRecorder:
             if path is not None:
                 with contextlib.suppress(OSError, msgspec.DecodeError):
                     entry = msgspec.json.decode(path.read_bytes(), type=CacheEntry)
-                    if entry.state == self.state:
-                        self.entries[file] = {recorded.pair: recorded for recorded in entry.graphs}
+                    if entry.state == self.state:  # many graphs have the name of their target in common
+                        graphs = [replace(each, file=file, target=sys.intern(each.target)) for each in entry.graphs]
+                        self.entries[file] = {recorded.pair: recorded for recorded in graphs}
         return self.entries[file]
 
     def path_of(self, file: str) -> Path | None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from conformance.language import versions, vocabulary
 from conformance.model.build import Build, Target
-from conformance.model.case import Case
+from conformance.model.case import Case, ListedCase
 from conformance.model.outcome import Outcome
 
 
-def outcome_without_run(case: Case, target: Target, build: Build) -> Outcome | None:
+def outcome_without_run(case: Case | ListedCase, target: Target, build: Build) -> Outcome | None:
     """Return the outcome of a case that can't be run on `target` with this build, or None when it can."""
     absent = build.why_absent(target.device)
     if absent:
@@ -19,7 +19,7 @@ def outcome_without_run(case: Case, target: Target, build: Build) -> Outcome | N
     return Outcome(status="unsupported", reason=unsupported) if unsupported else None
 
 
-def why_unsupported(case: Case, target: Target, torch: str) -> str:
+def why_unsupported(case: Case | ListedCase, target: Target, torch: str) -> str:
     """Return why `case` can't be run on `target` with `torch`, or an empty string when it can."""
     if case.torch is not None and not versions.holds(case.torch, torch):
         return f"needs torch {case.torch}"
@@ -27,19 +27,21 @@ def why_unsupported(case: Case, target: Target, torch: str) -> str:
         return f"needs a device of {', '.join(case.devices)}"
     if case.dtypes and target.dtype not in case.dtypes:
         return f"needs a dtype of {', '.join(case.dtypes)}"
-    for step in case.steps:
-        if "needs" in step and ("torch" not in step or versions.holds(step["torch"], torch)):
-            for name in step["needs"]:
-                condition = f">={vocabulary.since(name)}"
-                if not versions.holds(condition, torch):
-                    return f"needs torch {condition} for {name}"
+    for name, within in case.needs:
+        condition = f">={vocabulary.since(name)}"
+        if (not within or versions.holds(within, torch)) and not versions.holds(condition, torch):
+            return f"needs torch {condition} for {name}"
     return ""
 
 
-def program_of(case: Case, target: Target, torch: str, encoded_steps: str | None = None) -> dict[str, Any]:
-    """Return the request that runs `case` on `target` with `torch`; `line_of` takes it, also with encoded steps."""
-    steps = {"steps": steps_of(case, torch)} if encoded_steps is None else {"encoded_steps": encoded_steps}
-    return {"device": target.device, "dtype": target.dtype, "file": case.file, **steps}
+def program_of(case: Case, target: Target, torch: str) -> dict[str, Any]:
+    """Return the request that runs `case` on `target` with `torch`."""
+    return {"device": target.device, "dtype": target.dtype, "file": case.file, "steps": steps_of(case, torch)}
+
+
+def encoded_program(case: Case | ListedCase, target: Target, encoded_steps: str) -> dict[str, Any]:
+    """Return the request that runs the encoded steps of a case on `target`, for `line_of`."""
+    return {"device": target.device, "dtype": target.dtype, "file": case.file, "encoded_steps": encoded_steps}
 
 
 def steps_of(case: Case, torch: str) -> list[dict[str, Any]]:
@@ -51,13 +53,17 @@ def steps_of(case: Case, torch: str) -> list[dict[str, Any]]:
     ]
 
 
-def encoded_steps_of(cases: Iterable[Case], torch: str) -> dict[str, str]:
-    """Return the steps that `torch` runs as JSON, by case, of the cases that it can run."""
-    return {
-        case.id: json.dumps(steps_of(case, torch))
+def encoded_steps_of(cases: Iterable[Case], torch: str) -> list[str]:
+    """Return the steps of each case that `torch` runs as JSON, and "" for a case that it can't run."""
+    return [
+        json.dumps(steps_of(case, torch)) if case.torch is None or versions.holds(case.torch, torch) else ""
         for case in cases
-        if case.torch is None or versions.holds(case.torch, torch)
-    }
+    ]
+
+
+def encoded_steps_until(encoded_steps: str, number: int) -> str:
+    """Return encoded steps up to that with a number."""
+    return json.dumps([step for step in json.loads(encoded_steps) if step["number"] <= number])
 
 
 def line_of(request: dict[str, Any]) -> str:

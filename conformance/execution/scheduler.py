@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from conformance.execution import graphs
 from conformance.execution.durations import Durations
 from conformance.execution.features import with_features
 from conformance.execution.fork_server import Interpreter
 from conformance.execution.graphs import GraphRecorder
 from conformance.execution.in_process import InProcess
-from conformance.execution.program import outcome_without_run, program_of
+from conformance.execution.program import encoded_program, outcome_without_run
 from conformance.execution.queue import LONG_SECONDS
 from conformance.execution.workers import Workers
 from conformance.language.profile import NO_PROFILE, Profile
-from conformance.model.build import Build, Target
-from conformance.model.case import Case
+from conformance.model.build import Build
 from conformance.model.outcome import Outcome, outcome_of
 
 WINDOW = 64  # programs ahead of pytest for each worker: enough that no process waits for another
@@ -26,13 +26,10 @@ RECORDING_SECONDS = {"spare": 1.0, "all": 600.0}  # how long to wait for graphs 
 MOST_WORKERS = 4
 
 
-class Item(Protocol):
-    """A pytest item: a case on a target, what the torch at hand runs of it, and the number of its request."""
+class Item(graphs.Item, Protocol):
+    """A pytest item, and the number of its request."""
 
-    case: Case
-    target: Target
     number: int
-    encoded_steps: str | None
 
     @property
     def is_marked_by_others(self) -> bool: ...
@@ -147,7 +144,7 @@ class Scheduler:
     def send(self, item: Item) -> None:
         assert self.executor is not None
         if not self.executor.is_queued(item.number):
-            program = program_of(item.case, item.target, self.build.torch, item.encoded_steps)
+            program = encoded_program(item.case, item.target, item.encoded_steps)
             self.executor.request(item.number, program, self.durations.of(item.case, item.target))
 
     def run(self, item: Item) -> Outcome:
@@ -158,7 +155,7 @@ class Scheduler:
             assert self.executor is not None
             outcome = outcome_of(self.executor.outcome(item.number))
             self.durations.note(item.case, item.target, outcome.seconds)
-            self.graph_recorder.add(item.case, item.target, outcome)
+            self.graph_recorder.add(item, outcome)
         return outcome
 
     @cached_property

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated
 
 import msgspec
@@ -25,7 +26,13 @@ class Target:
     dtype: str
 
     def __str__(self) -> str:
-        return f"{self.device}-{self.dtype}"
+        return name_of_target(self.device, self.dtype)
+
+
+@cache
+def name_of_target(device: str, dtype: str) -> str:
+    """Return the name of a target: one text, which many outcomes have in common."""
+    return f"{device}-{dtype}"
 
 
 def target_of(text: str) -> Target:

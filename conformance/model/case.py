@@ -13,6 +13,12 @@ a part of `match` may be {"regex": pattern} or {"kernel": text}; a value is JSON
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from conformance.model.rule import Level
+
+Needs = tuple[tuple[str, str], ...]  # names of the vocabulary, each with the condition on torch of its step, or ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
@@ -38,3 +44,26 @@ class Case:
     text: str
     digest: str
     written_out: bool = False
+
+    @property
+    def needs(self) -> Needs:
+        """The names of the vocabulary that the steps need, without repetition."""
+        every = ((name, step.get("torch", "")) for step in self.steps for name in step.get("needs", ()))
+        return tuple(dict.fromkeys(every))
+
+
+class ListedCase(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What a run keeps in memory of a case, which is at `place` in its file, counted from 0."""
+
+    file: str
+    line: int
+    place: int
+    topic: str
+    id: str
+    level: Level
+    rules: tuple[str, ...]
+    torch: str | None
+    dtypes: tuple[str, ...]
+    devices: tuple[str, ...]
+    needs: Needs
+    digest: str

@@ -14,7 +14,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from conformance.model.build import OF_HOST, Build
-from conformance.model.case import Case
+from conformance.model.case import Case, ListedCase
 from conformance.model.graph import Graph
 from conformance.model.outcome import Line, Outcome
 from conformance.model.rule import Level, Rule, level_of
@@ -66,7 +66,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = ()
 
 
-class StepRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class StepRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """The line of a step, and the releases of torch that it applies to."""
 
     line: Annotated[Line, Meta(description="Its first line in the case file.")]
@@ -161,7 +161,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ]
     graphs: Annotated[
-        dict[str, Graph], Meta(description="The graphs that the cases build, by case; a case without any has none.")
+        Mapping[str, Graph], Meta(description="The graphs that the cases build, by case; a case without any has none.")
     ] = {}
     causes: Annotated[
         tuple[Cause, ...],
@@ -260,7 +260,7 @@ def conditions_in(value: Any) -> list[str]:
     return stated + [condition for entry in value.values() for condition in conditions_in(entry)]
 
 
-def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case | CaseRecord]) -> dict[str, Rule]:
+def cited_rules(rules: Mapping[str, Rule], cases: Iterable[Case | CaseRecord | ListedCase]) -> dict[str, Rule]:
     """Return the rules that `cases` cite, sorted by id."""
     return {name: rules[name] for name in sorted({rule for case in cases for rule in case.rules})}
 

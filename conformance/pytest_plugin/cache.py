@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -21,6 +21,15 @@ from conformance.results.checkout import package_state
 KEPT_SECONDS = 14 * 24 * 3600  # an entry that is still valid then is made again
 
 Kept = TypeVar("Kept")
+
+
+def digest_of(facts: Iterable[str | bytes]) -> str:
+    """Return a digest of texts in their order."""
+    digest = hashlib.sha256()
+    for fact in facts:
+        content = fact.encode("utf-8", "surrogatepass") if isinstance(fact, str) else fact
+        digest.update(hashlib.sha256(content).digest())
+    return digest.hexdigest()
 
 
 class Cache:
@@ -42,10 +51,7 @@ class Cache:
         """Return the path of the entry of this kind for these facts, or None without a cache."""
         if self.directory is None:
             return None
-        digest = hashlib.sha256()
-        for fact in (repr(kind), package_state(), *facts):
-            digest.update(hashlib.sha256(fact.encode() if isinstance(fact, str) else fact).digest())
-        return self.directory / f"{digest.hexdigest()[:32]}.msgpack"
+        return self.directory / f"{digest_of((repr(kind), package_state(), *facts))[:32]}.msgpack"
 
     def get(self, entry: Path | None, kind: type[Kept]) -> Kept | None:
         if entry is None:
@@ -74,25 +80,34 @@ class Cache:
 
 
 class PageCache(Generic[Kept]):
-    """Parts of a build's pages, by what they are made of; if it `forgets`, those of the last page alone are cached."""
+    """Parts of a build's pages, by what they are made of; if it `forgets`, those of the last page alone are cached.
+
+    All are encoded until they are asked for: as objects the drawings of many cases take ten times the memory.
+    """
 
     def __init__(self, cache: Cache, kind: Any, build: Build, *, forgets: bool) -> None:
         self.cache = cache
-        self.kind = dict[str, kind]
+        self.kind = kind
         self.entry = cache.entry(PageCache[kind], (build.slug,))
         self.forgets = forgets
-        self.asked: dict[str, Kept] = {}
+        self.asked: dict[bytes, msgspec.Raw] = {}
 
     @cached_property
-    def before(self) -> dict[str, Kept]:
-        return self.cache.get(self.entry, self.kind) or {}
+    def before(self) -> dict[bytes, msgspec.Raw]:
+        return self.cache.get(self.entry, dict[bytes, msgspec.Raw]) or {}
 
     def of(self, made_of: str, make: Callable[[], Kept]) -> Kept:
         """Return the part that `make` makes of this."""
-        key = hashlib.sha256(made_of.encode()).hexdigest()
-        if key not in self.asked:
-            self.asked[key] = self.before[key] if key in self.before else make()
-        return self.asked[key]
+        key = hashlib.sha256(made_of.encode()).digest()
+        known = self.asked.get(key) or self.before.get(key)
+        if known is not None:
+            with contextlib.suppress(msgspec.MsgspecError):
+                self.asked[key] = known
+                return msgspec.msgpack.decode(known, type=self.kind)  # type: ignore[no-any-return]
+        made = make()
+        with contextlib.suppress(OverflowError, UnicodeError):
+            self.asked[key] = msgspec.Raw(msgspec.msgpack.encode(made))
+        return made
 
     def keep(self) -> None:
         """Cache what has been made."""

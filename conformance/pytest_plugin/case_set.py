@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
@@ -17,20 +16,25 @@ from conformance.language.reader import parse_cases
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
 from conformance.language.rules import RULES_FILE, rules_in
 from conformance.language.yaml import read_text
-from conformance.model.case import Case
+from conformance.model.case import Case, ListedCase
 from conformance.model.report import CaseRecord, case_record
-from conformance.model.rule import Rule
-from conformance.pytest_plugin.cache import Cache
+from conformance.model.rule import Rule, level_of
+from conformance.pytest_plugin.cache import Cache, digest_of
+from conformance.pytest_plugin.packed import Blocks, Packed, blocks_of
 
 if TYPE_CHECKING:
     from conformance.render.script.script import Script
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases of a file, and their records in reports."""
+Part = TypeVar("Part")
 
-    cases: list[Case]
-    records: list[CaseRecord]
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases of a file: as a run lists them, whole, and their records in reports."""
+
+    listed: list[ListedCase]
+    cases: Blocks
+    records: Blocks
 
 
 class CaseSet:
@@ -40,13 +44,14 @@ class CaseSet:
         self.root = root
         self.cache = Cache(cache)
         self.known: list[Path] = []  # the case files that pytest has found
-        self.read: dict[Path, list[Case] | CaseFileError] = {}
+        self.read: dict[Path, list[ListedCase] | CaseFileError] = {}
+        self.loaded_from: dict[str, Loaded] = {}  # by the name of the file
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.renames_read: dict[Path, Renames] = {}
-        self.ids: dict[str, Case] = {}
-        self.records: dict[str, CaseRecord] = {}
-        self.facts: dict[Path, tuple[str | bytes, ...]] = {}  # what the cases of a file depend on
+        self.ids: dict[str, ListedCase] = {}
+        self.scripts: tuple[str, Sequence[Script]] = ("", ())  # of the cases of the file that was last asked for
+        self.facts: dict[str, str] = {}  # a digest of what the cases of a file depend on, by its name
 
     def name_of(self, path: Path) -> str:
         """Return the name of a file in messages: relative to pytest's root if it lies below it."""
@@ -114,7 +119,7 @@ class CaseSet:
                 ids.setdefault(own, set()).update(case.id for case in cases)
         return ids
 
-    def cases(self, path: Path) -> list[Case]:
+    def cases(self, path: Path) -> list[ListedCase]:
         """Return the cases of a file; raise CaseFileError when it has problems.
 
         The first call loads all files that pytest has found by then, while the worker imports torch.
@@ -129,14 +134,14 @@ class CaseSet:
             raise result
         return result
 
-    def load(self, path: Path) -> list[Case] | CaseFileError:
+    def load(self, path: Path) -> list[ListedCase] | CaseFileError:
         name = self.name_of(path)
         try:
             rules = self.rules_of(path)
             content = path.read_bytes()
-            facts = self.facts[path] = (content, name, *sorted(f"{rule.id} {rule.level}" for rule in rules.values()))
-            loaded = self.cache.kept(Loaded, facts, lambda: loaded_from(read_text(content, name), name, rules))
-            cases = loaded.cases
+            facts = self.facts[name] = digest_of((content, name, levels_of(rules)))
+            loaded = self.cache.kept(Loaded, (facts,), lambda: loaded_from(read_text(content, name), name, rules))
+            cases = sharing_texts(loaded.listed)
             problems = [self.duplicate(case) for case in cases if case.id in self.ids]
             if problems:
                 raise CaseFileError(problems)
@@ -145,30 +150,52 @@ class CaseSet:
         except OSError as error:
             return CaseFileError([unreadable(name, error)])
         self.ids.update((case.id, case) for case in cases)
-        self.records.update((record.id, record) for record in loaded.records)
+        self.loaded_from[name] = msgspec.structs.replace(loaded, listed=cases)
         return cases
 
-    def encoded_steps(self, path: Path, torch: str) -> dict[str, str]:
-        """Return the steps that a torch runs of the cases of a file, by case, as the worker gets them."""
-        facts = (*self.facts[path], torch)
-        return self.cache.kept(dict[str, str], facts, lambda: encoded_steps_of(self.cases(path), torch))
+    def whole(self, file: str) -> Sequence[Case]:
+        """Return the cases of a file that loads; each is read when it is asked for."""
+        return Packed(Case, self.loaded_from[file].cases)
 
-    def scripts(self) -> Iterator[tuple[Case, Script]]:
-        """Yield each case that has been read with its stand-alone script."""
+    def whole_case(self, case: ListedCase) -> Case:
+        return self.whole(case.file)[case.place]
+
+    def record(self, case: ListedCase) -> CaseRecord:
+        """Return the record of a case in reports, which has texts in common with it."""
+        record = Packed(CaseRecord, self.loaded_from[case.file].records)[case.place]
+        return msgspec.structs.replace(
+            record, file=case.file, topic=case.topic, id=case.id, rules=case.rules, digest=case.digest
+        )
+
+    def encoded_steps(self, file: str, torch: str) -> Sequence[str]:
+        """Return the steps that a torch runs of each case of a file as the worker gets them; "" if it can't run it."""
+        facts = (self.facts[file], "steps", torch)
+        return Packed(str, self.cache.kept(Blocks, facts, lambda: blocks_of(encoded_steps_of(self.whole(file), torch))))
+
+    def script(self, revision: tuple[str, str]) -> Script | None:
+        """Return the stand-alone script of the case with this id and digest, if it has been read."""
         from conformance.render.script.script import Script, script_for  # noqa: PLC0415 - only the page needs them
 
-        for path, cases in self.loaded().items():
-            scripts = self.cache.kept(list[Script], self.facts[path], partial(list, map(script_for, cases)))
-            yield from zip(cases, scripts, strict=True)
+        case = self.ids.get(revision[0])
+        if case is None or case.digest != revision[1]:
+            return None
+        file = case.file
+        if file != self.scripts[0]:
 
-    def duplicate(self, case: Case) -> Problem:
+            def made() -> Blocks:
+                return blocks_of([script_for(each) for each in self.whole(file)])
+
+            self.scripts = file, Packed(Script, self.cache.kept(Blocks, (self.facts[file], "scripts"), made))
+        return self.scripts[1][case.place]
+
+    def duplicate(self, case: ListedCase) -> Problem:
         first = self.ids[case.id]
         hint = f"first in {first.file}:{first.line}"
         return Problem(
             file=case.file, line=case.line, column=1, path="id", message=f"{case.id!r} stands twice", hint=hint
         )
 
-    def loaded(self) -> dict[Path, list[Case]]:
+    def loaded(self) -> dict[Path, list[ListedCase]]:
         """Return the cases of each file that loads."""
         return {path: cases for path, cases in self.read.items() if not isinstance(cases, CaseFileError)}
 
@@ -178,9 +205,62 @@ class CaseSet:
         return [f"{self.name_of(path)} does not load: {error.problems[0]}" for path, error in broken.items()]
 
 
+class Records(Sequence[CaseRecord]):
+    """The records of cases, each of which is read when it is asked for."""
+
+    def __init__(self, case_set: CaseSet, cases: Sequence[ListedCase]) -> None:
+        self.case_set = case_set
+        self.cases = cases
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @overload
+    def __getitem__(self, index: int) -> CaseRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[CaseRecord]: ...
+    def __getitem__(self, index: int | slice) -> CaseRecord | Sequence[CaseRecord]:
+        if isinstance(index, slice):
+            return Records(self.case_set, self.cases[index])
+        return self.case_set.record(self.cases[index])
+
+
+def levels_of(rules: dict[str, Rule]) -> str:
+    return "".join(sorted(f"{rule.id} {rule.level}\n" for rule in rules.values()))
+
+
 def loaded_from(text: str, name: str, rules: dict[str, Rule]) -> Loaded:
     cases = parse_cases(text, name, rules)
-    return Loaded(cases=cases, records=[case_record(case, rules) for case in cases])
+    return Loaded(
+        listed=[listed_case(case, place, rules) for place, case in enumerate(cases)],
+        cases=blocks_of(cases),
+        records=blocks_of([case_record(case, rules) for case in cases]),
+    )
+
+
+def listed_case(case: Case, place: int, rules: dict[str, Rule]) -> ListedCase:
+    return ListedCase(
+        file=case.file, line=case.line, place=place, topic=case.topic, id=case.id, level=level_of(rules, case.rules),
+        rules=case.rules, torch=case.torch, dtypes=case.dtypes, devices=case.devices, needs=case.needs,
+        digest=case.digest,
+    )  # fmt: skip
+
+
+def sharing_texts(cases: list[ListedCase]) -> list[ListedCase]:
+    """Return cases that have equal parts in common: those that were read from an entry have each its own."""
+    parts: dict[Any, Any] = {}
+
+    def one(part: Part) -> Part:
+        found: Part = parts.setdefault(part, part)
+        return found
+
+    return [
+        msgspec.structs.replace(
+            case, file=one(case.file), topic=one(case.topic), rules=one(case.rules), torch=one(case.torch),
+            dtypes=one(case.dtypes), devices=one(case.devices), needs=one(case.needs),
+        )
+        for case in cases
+    ]  # fmt: skip
 
 
 def unreadable(name: str, error: OSError) -> Problem:

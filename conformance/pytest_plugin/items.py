@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from _pytest._io import TerminalWriter
 from conformance.execution.fork_server import Refused
 from conformance.language.errors import CaseFileError
 from conformance.model.build import Target
-from conformance.model.case import Case
+from conformance.model.case import ListedCase
 from conformance.model.outcome import Outcome
 from conformance.model.status import TABLE
 from conformance.pytest_plugin.session import ConformanceSession, marks_of
@@ -51,16 +51,14 @@ class CaseFile(pytest.File):
         try:
             self.conformance.issues.of(self.path.parent)
             targets = list(self.conformance.targets())
-            steps = self.conformance.case_set.encoded_steps(self.path, self.conformance.build.torch)
+            name = self.conformance.case_set.name_of(self.path)
+            steps = self.conformance.case_set.encoded_steps(name, self.conformance.build.torch)
         except (CaseFileError, Refused):
             self.conformance.refused = True
             raise
         for case in cases:
-            level = self.conformance.case_set.records[case.id].level
             for target in targets:
-                item = CaseItem.of(self, case, target, marks_of(case.topic, case.rules, level, target))
-                item.encoded_steps = steps.get(case.id)
-                yield item
+                yield CaseItem.of(self, case, target, steps, marks_of(case.topic, case.rules, case.level, target))
 
     def is_asked_for_items(self) -> bool:
         """Whether an argument names a case of this file."""
@@ -97,28 +95,37 @@ class BrokenFile(pytest.Item):
 
 
 class CaseItem(pytest.Item):
-    """A case on a target."""
+    """A case on a target; `steps` are the encoded ones of its file, and `number` that of its request to the worker."""
 
-    case: Case
+    __slots__ = ("case", "conformance", "marks_given", "number", "outcome", "steps", "target")  # there are many items
+
+    case: ListedCase
     target: Target
+    steps: Sequence[str]
     conformance: ConformanceSession
-    outcome: Outcome | None = None
-    marks_given = 0
-    number = -1  # of its request to the worker, once the order of the run is known
-    encoded_steps: str | None = None  # none if this torch can't run the case
+    outcome: Outcome | None
+    marks_given: int
+    number: int
 
     @classmethod
-    def of(cls, parent: CaseFile, case: Case, target: Target, marks: Any) -> CaseItem:
+    def of(cls, parent: CaseFile, case: ListedCase, target: Target, steps: Sequence[str], marks: Any) -> CaseItem:
         # The id is given as text: pytest 9.2 takes brackets in a name for something else than those in an id.
         name = f"{case.id}[{target}]"
         item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
         item.case = case
         item.target = target
+        item.steps = steps
         item.conformance = parent.conformance
+        item.outcome = None
+        item.number = -1  # until the order of the run is known
         item.marks_given = len(marks)
         item.own_markers.extend(marks)
         item.keywords.update((mark.name, mark) for mark in marks)
         return item
+
+    @property
+    def encoded_steps(self) -> str:
+        return self.steps[self.case.place]
 
     @property
     def is_marked_by_others(self) -> bool:
@@ -149,7 +156,8 @@ class CaseItem(pytest.Item):
         if not isinstance(excinfo.value, (CaseFailed, pytest.xfail.Exception)) or self.outcome is None:
             return super().repr_failure(excinfo, style)
         message = f"{self.outcome.status}: {self.outcome.summary}"
-        return FailureRepr(self, ReprFileLocation(self.case.file, line_in_file(self.case, self.outcome), message))
+        line = line_in_file(self.conformance.case_set.whole_case(self.case), self.outcome)
+        return FailureRepr(self, ReprFileLocation(self.case.file, line, message))
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         return self.path, self.case.line - 1, self.name
@@ -166,7 +174,9 @@ class FailureRepr(TerminalRepr):
         item = self.item
         assert item.outcome is not None
         known = item.conformance.issues.of(item.path.parent).about(item.case.id, item.target, item.conformance.build)
-        text = failure_text(item.case, item.target, item.outcome, item.conformance.case_set.rules_of(item.path), known)
+        cases = item.conformance.case_set
+        whole = cases.whole_case(item.case)
+        text = failure_text(whole, item.target, item.outcome, cases.rules_of(item.path), known)
         for line in text.splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))
         tw.line(f"\nrun it alone: {item.conformance.command(item.path, item.name)}")

@@ -148,8 +148,8 @@ class RunHooks:
             self.conformance.case_set.cases(Path(file))
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
-        cases = dict.fromkeys(case for case, _ in plan)
-        self.recorder.begin([self.conformance.case_set.records[case] for case in cases], plan)
+        known = self.conformance.case_set.ids
+        self.recorder.begin([known[case] for case in dict.fromkeys(case for case, _ in plan)], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []
@@ -178,6 +178,8 @@ class RunHooks:
         if outcome is not None:
             outcome = msgspec.structs.replace(outcome, case=item.case.id, target=str(item.target))
             attached = outcome.record()
+            if outcome.status == "pass":
+                item.outcome = None  # nothing is said of it any more
             if self.recorder is None and not self.is_start_sent:
                 self.is_start_sent = True
                 deselected = list(self.why_deselected.items())

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conformance import __version__
 from conformance.language.errors import CaseFileError
+from conformance.model.case import ListedCase
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
 from conformance.model.report import (
@@ -26,6 +28,7 @@ from conformance.model.report import (
 )
 from conformance.model.status import RED
 from conformance.pytest_plugin.cache import PageCache
+from conformance.pytest_plugin.case_set import Records
 from conformance.pytest_plugin.session import ConformanceSession
 from conformance.render.causes import cause_lines
 from conformance.render.text import count_words, run_lines, unobserved_line
@@ -55,9 +58,10 @@ class Recorder:
         self.notes: list[str] = []
         self.error = ""
 
-    def begin(self, cases: Sequence[CaseRecord], plan: Sequence[Pair]) -> None:
+    def begin(self, cases: Sequence[ListedCase], plan: Sequence[Pair]) -> None:
         """Begin the report, before the first item runs."""
         rules = self.conformance.case_set.all_rules()
+        records: Any = Records(self.conformance.case_set, cases)  # as good as a tuple of them
         self.topics = {case.id: case.topic for case in cases}
         option = self.config.option
         digest = set_digest((case.id, case.digest) for case in cases)
@@ -74,7 +78,7 @@ class Recorder:
                 build=self.conformance.build,
             ),
             rules=cited_rules(rules, cases),
-            cases=tuple(cases),
+            cases=records,
             plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
             outcomes=(),
         )
@@ -165,12 +169,13 @@ class Recorder:
             except CaseFileError:
                 if path_of_cases not in read_before:
                     del known.read[path_of_cases]  # this run didn't collect it, so it must not fail the run
+        report = replace(report, cases=tuple(report.cases))
         *published, own = joined([*published, report], known.all_renames())
         drawings = PageCache[Any](known.cache, Any, own.build, forgets=False)
         parts = PageCache[str](known.cache, str, own.build, forgets=True)
         reports = [*filled([*published, own])[:-1], own]
         kept = Keepers(drawing=drawings.of, part=parts.of)
-        write_whole(self.page, page_of(reports, skipped, known.scripts(), own=own, kept=kept))
+        write_whole(self.page, page_of(reports, skipped, known.script, own=own, kept=kept))
         drawings.keep()
         parts.keep()
 

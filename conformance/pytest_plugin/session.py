@@ -12,7 +12,7 @@ from conformance.execution.fork_server import Refused
 from conformance.execution.scheduler import Scheduler, Settings
 from conformance.language.profile import Profile
 from conformance.model.build import Build, Target
-from conformance.model.case import Case
+from conformance.model.case import ListedCase
 from conformance.model.outcome import Outcome
 from conformance.pytest_plugin.case_set import CaseSet
 from conformance.pytest_plugin.distributed import worker_number
@@ -46,7 +46,7 @@ class ConformanceSession:
         option = self.config.option
         return shlex.join([*command_words(option.called_as, option.given), address_of(self.config, path, name)])
 
-    def judged(self, case: Case, path: Path, target: Target, outcome: Outcome) -> Outcome:
+    def judged(self, case: ListedCase, path: Path, target: Target, outcome: Outcome) -> Outcome:
         """Apply the known issues for a case in the file at `path` to its outcome."""
         return self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
 

@@ -2,14 +2,17 @@
 
 It stands in `<build>.<process>.partial.json`, and is a whole JSON document after each outcome: what is appended
 overwrites the closing brackets and brings its own. A run that ends writes `<build>.json` in one go: its outcomes, and
-those of earlier runs that it did not come to. No outcome is encoded twice, unless there are such. What a run that was
-killed has left is taken up by the next one.
+those of earlier runs that it did not come to. Of a run that came to all in their order, the text is copied from file to
+file: it need not be in memory, and no outcome is encoded twice. What a run that was killed has left is taken up by the
+next one.
 """
 
 import fcntl
 import glob
+import itertools
+import operator
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,10 +25,32 @@ from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report, footer_of, now
 from conformance.results.merge import MergeError
 from conformance.results.renamed import renamed
-from conformance.results.store import ReportError, encoded, load_report, text_of, text_of_end, write_whole
+from conformance.results.store import (
+    ReportError,
+    encoded,
+    load_report,
+    text_of,
+    text_of_end,
+    text_of_head,
+    write_whole,
+)
 from conformance.results.update import NOT_REACHED, is_superseded, updated
 
 END = b"\n]\n}\n"
+CHUNK = 2**18  # bytes that are written at once
+
+
+def chunks_of(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Yield pieces of text as chunks of bytes."""
+    chunk: list[str] = []
+    size = 0
+    for piece in pieces:
+        chunk.append(piece)
+        size += len(piece)
+        if size >= CHUNK:
+            yield "".join(chunk).encode()
+            chunk, size = [], 0
+    yield "".join(chunk).encode()
 
 
 class Journal:
@@ -42,22 +67,23 @@ class Journal:
         self.report = report
         self.renames = renames or {}
         self.outcomes: dict[Pair, Outcome] = {}
-        self.head = ""  # the text of the report up to its outcomes
-        self.lines: dict[Pair, str] = {}  # the texts of the outcomes
         self.written = self.path
         self.note = ""
         self.file: Any = None
-        self.end = 0
+        self.added = 0  # outcomes, also those that later ones replaced
+        self.head = 0  # the bytes of the partial file that precede the outcomes
+        self.end = 0  # and those that precede the closing brackets
 
     def begin(self) -> None:
         """Write what is known before the first outcome, and take up what killed runs have left."""
-        self.head = text_of(self.report).removesuffix("]\n}\n")
         self.partial.parent.mkdir(parents=True, exist_ok=True)
         self.take_up()
-        self.file = self.partial.open("wb", buffering=0)
+        self.file = self.partial.open("w+b", buffering=0)
         with suppress(OSError):  # where files can't be locked, nobody can tell whether a run still goes on
             fcntl.flock(self.file, fcntl.LOCK_EX)
-        self.end = self.write(self.head, 0)
+        for chunk in chunks_of(text_of_head(self.report)):
+            self.end = self.write(chunk, self.end)
+        self.head = self.end
 
     def take_up(self) -> None:
         """Put what killed runs of this build have left into its report; a run that goes on holds a lock."""
@@ -73,14 +99,14 @@ class Journal:
 
     def add(self, outcome: Outcome) -> None:
         """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end."""
-        line = encoded(outcome)
-        self.end = self.write((",\n" if self.lines else "\n") + line, self.end)
+        line = (",\n" if self.outcomes else "\n") + encoded(outcome)
+        self.end = self.write(line.encode(), self.end)
         self.outcomes[outcome.pair] = outcome
-        self.lines[outcome.pair] = line
+        self.added += 1
 
-    def write(self, text: str, place: int) -> int:
+    def write(self, text: bytes, place: int) -> int:
         """Write a text and the closing brackets at a place in the partial file; return the place after the text."""
-        content = memoryview(text.encode() + END)
+        content = memoryview(text + END)
         at = place
         while content:  # a disk that is nearly full takes a part; the next write raises the error
             written = os.pwrite(self.file.fileno(), content, at)
@@ -102,23 +128,34 @@ class Journal:
             for pair in self.report.pairs
         )  # fmt: skip
         footer = footer_of(ordered, exit_status, now())
-        own = msgspec.structs.replace(self.report, outcomes=ordered, graphs=dict(graphs), footer=footer)
-        report = self.put(own, left, is_gone, self.text(own))
+        own = msgspec.structs.replace(self.report, outcomes=ordered, graphs=graphs, footer=footer)
+        report = self.put(own, left, is_gone, self.chunks(own))
         self.file.close()
         self.partial.unlink(missing_ok=True)
         return report
 
-    def text(self, own: Report) -> str:
-        """Return the text of the report of this run, which ends with what is known at the end of the run alone."""
-        lines = [self.lines.get(outcome.pair) or encoded(outcome) for outcome in own.outcomes]
-        outcomes = "\n" + ",\n".join(lines) + "\n" if lines else ""
-        return f"{self.head}{outcomes}]{text_of_end(own)}"
+    def chunks(self, own: Report) -> Iterator[bytes]:
+        """Yield the text of the report of this run, of which the partial file has the beginning."""
+        is_ordered = self.added == len(own.outcomes) and all(map(operator.eq, self.outcomes, own.pairs))
+        copied = self.end if is_ordered else self.head
+        for place in range(0, copied, CHUNK):
+            yield os.pread(self.file.fileno(), min(CHUNK, copied - place), place)
+        again = enumerate(() if is_ordered else own.outcomes)
+        lines = ((",\n" if number else "\n") + encoded(outcome) for number, outcome in again)
+        closing = "\n]" if own.outcomes else "]"
+        yield from chunks_of(itertools.chain(lines, closing, text_of_end(own)))
 
-    def put(self, own: Report, left: Collection[Pair], is_gone: Callable[[CaseRecord], bool], text: str = "") -> Report:
+    def put(
+        self,
+        own: Report,
+        left: Collection[Pair],
+        is_gone: Callable[[CaseRecord], bool],
+        chunks: Iterable[bytes] | None = None,
+    ) -> Report:
         """Write what a run found into the report of its build; `left` are the pairs that it did not come to.
 
-        Where that can't be done the report is replaced by a run that left nothing out, and stays where one did. `text`
-        is that of `own`, if it is known.
+        Where that can't be done the report is replaced by a run that left nothing out, and stays where one did.
+        `chunks` are the text of `own`, if it is known.
         """
         report, path = own, self.path
         if path.exists() and (left or not is_superseded(path, own, self.renames)):
@@ -132,5 +169,5 @@ class Journal:
                     path = self.aside
                     self.note = f"{self.path.name} stays as it was, and this part beside it: {error}"
         self.written = path
-        write_whole(path, text if text and report is own else text_of(report))
+        write_whole(path, chunks if chunks is not None and report is own else text_of(report))
         return report

@@ -4,17 +4,19 @@
 each outcome is of a pair of the plan.
 """
 
+import itertools
 import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from conformance.model.graph import EncodedGraphs
 from conformance.model.report import FORMAT, Pair, Report
 from conformance.results.causes import causes_of
 from conformance.results.compact import Compact, CompactError, report_of
@@ -25,19 +27,35 @@ def text_of(report: Report | Compact) -> str:
     """Return a report as its file holds it, with the causes of what is red and unsupported if it is finished."""
     if isinstance(report, Report):
         report = with_causes(report)
-    return "{\n" + ",\n".join(f'"{name}": {dump(value)}' for name, value in fields_of(report).items()) + "\n}\n"
+    return "".join(pieces_of(fields_of(report))) + "\n}\n"
 
 
-def text_of_end(report: Report) -> str:
-    """Return what follows the outcomes in the text of a report."""
-    fields = list(fields_of(with_causes(report)).items())
-    begin = [name for name, _ in fields].index("outcomes") + 1
-    return "".join(f',\n"{name}": {dump(value)}' for name, value in fields[begin:]) + "\n}\n"
+def text_of_head(report: Report) -> Iterator[str]:
+    """Yield, piece by piece, what precedes the first outcome in the text of a report."""
+    fields = fields_of(report)
+    before = itertools.takewhile(lambda name: name != "outcomes", fields)
+    yield from pieces_of({name: fields[name] for name in before})
+    yield ',\n"outcomes": ['
+
+
+def text_of_end(report: Report) -> Iterator[str]:
+    """Yield, piece by piece, what follows the outcomes in the text of a report."""
+    fields = itertools.dropwhile(lambda field: field[0] != "outcomes", fields_of(with_causes(report)).items())
+    yield from pieces_of({name: value for name, value in fields if name != "outcomes"}, ",\n")
+    yield "\n}\n"
 
 
 def with_causes(report: Report) -> Report:
     """Return a report with the causes that follow from its outcomes; of a run that goes on they aren't known."""
     return replace(report, causes=causes_of(report) if report.footer is not None else ())
+
+
+def pieces_of(fields: Mapping[str, Any], begin: str = "{\n") -> Iterator[str]:
+    """Yield the text of fields, piece by piece: a large report is never a text as a whole."""
+    for name, value in fields.items():
+        yield f'{begin}"{name}": '
+        yield from dump(value)
+        begin = ",\n"
 
 
 def fields_of(record: msgspec.Struct) -> dict[str, Any]:
@@ -46,15 +64,26 @@ def fields_of(record: msgspec.Struct) -> dict[str, Any]:
     return {field.name: values[field.name] for field in fields if field.required or values[field.name]}
 
 
-def dump(value: Any) -> str:
-    """Return JSON with one line for each entry of a list or mapping, so that reports can be compared by line."""
+def dump(value: Any) -> Iterator[str]:
+    """Yield JSON with one line for each entry of a list or mapping, so that reports can be compared by line."""
     if isinstance(value, msgspec.Struct):
         value = fields_of(value)
-    if isinstance(value, dict) and value:
-        return "{\n" + ",\n".join(f"{encoded(key)}: {encoded(item)}" for key, item in value.items()) + "\n}"
-    if isinstance(value, (list, tuple)) and value:
-        return "[\n" + ",\n".join(map(encoded, value)) + "\n]"
-    return encoded(value)
+    if isinstance(value, EncodedGraphs) and value:
+        yield from listed("{}", (f"{encoded(case)}: {text}" for case, text in value.texts.items()))
+    elif isinstance(value, Mapping) and value:
+        yield from listed("{}", (f"{encoded(key)}: {encoded(item)}" for key, item in value.items()))
+    elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+        yield from listed("[]", map(encoded, value))
+    else:
+        yield encoded(value)
+
+
+def listed(brackets: str, lines: Iterable[str]) -> Iterator[str]:
+    begin = f"{brackets[0]}\n"
+    for line in lines:
+        yield begin + line
+        begin = ",\n"
+    yield f"\n{brackets[1]}"
 
 
 def encoded(value: Any) -> str:
@@ -65,12 +94,13 @@ def encoded(value: Any) -> str:
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
-def write_whole(path: Path, content: str) -> None:
+def write_whole(path: Path, content: str | Iterable[bytes]) -> None:
     """Write a file that is never seen half-written: under another name first, then in its place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(content, encoding="utf-8")
+        with unfinished.open("wb") as file:
+            file.writelines([content.encode()] if isinstance(content, str) else content)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

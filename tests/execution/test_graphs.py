@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -18,11 +19,11 @@ from jsonschema import Draft202012Validator
 from loops import each
 from sessions import Result, Session
 
-from conformance.execution.graphs import GraphRecorder
+from conformance.execution.graphs import MOST_REQUESTED, GraphRecorder
 from conformance.execution.workers import MOST_LOST_TO_RECORDING
 from conformance.language.schema import load_schema
 from conformance.model.build import Build, Target
-from conformance.model.case import Case
+from conformance.model.case import ListedCase
 from conformance.model.outcome import Outcome
 from conformance.results.store import load_report
 
@@ -318,11 +319,20 @@ def recorder_with(answer: dict[str, Any]) -> tuple[GraphRecorder, Answering]:
     return GraphRecorder(build, None, worker), worker
 
 
-CASE = Case(
-    file="f.yaml", line=1, topic="T", id="c", title="t", why="w", rules=("a.b",), source=(), torch=None, dtypes=(),
-    devices=(), steps=({"line": 7, "do": "a = 1"}, {"line": 8, "do": "b = 1"}), text="", digest="d",
+STEPS = [{"number": 0, "line": 7, "do": "a = 1"}, {"number": 2, "line": 8, "do": "b = 1"}]
+CASE = ListedCase(
+    file="f.yaml", line=1, place=0, topic="T", id="c", level="observed", rules=("a.b",), torch=None, dtypes=(),
+    devices=(), needs=(), digest="d",
 )  # fmt: skip
-TARGET = Target(device="cpu", dtype="float32")
+
+
+def item_of(case: str = "c") -> Any:
+    return SimpleNamespace(
+        case=msgspec.structs.replace(CASE, id=case), target=Target(device="cpu", dtype="float32"),
+        encoded_steps=json.dumps(STEPS),
+    )  # fmt: skip
+
+
 GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
 
 
@@ -338,21 +348,31 @@ GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
 )
 def test_what_is_no_graph_is_dropped(answer: dict[str, Any]) -> None:
     recorder, _ = recorder_with(answer)
-    recorder.add(CASE, TARGET, Outcome(status="pass"))
+    recorder.add(item_of(), Outcome(status="pass"))
     recorder.finish(1.0)
     assert recorder.graphs([("c", "cpu-float32")]) == {}
 
 
 def test_a_case_is_asked_for_once_and_up_to_the_step_that_failed() -> None:
     recorder, worker = recorder_with({"status": "pass", "graph": GRAPH})
-    recorder.add(CASE, TARGET, Outcome(status="unsupported"))
-    recorder.add(CASE, TARGET, Outcome(status="crash"))
+    recorder.add(item_of(), Outcome(status="unsupported"))
+    recorder.add(item_of(), Outcome(status="crash"))
     assert worker.requests == []
-    recorder.add(CASE, TARGET, Outcome(status="fail", step=0))
-    recorder.add(CASE, TARGET, Outcome(status="pass"))
+    recorder.add(item_of(), Outcome(status="fail", step=0))
+    recorder.add(item_of(), Outcome(status="pass"))
     ((number, program),) = worker.requests
     assert number < 0
     assert program["sketch"]
-    assert program["steps"] == [{"number": 0, "line": 7, "do": "a = 1"}]
+    assert json.loads(program["encoded_steps"]) == STEPS[:1]
     recorder.finish(1.0)
-    assert json.loads(msgspec.json.encode(recorder.graphs([("c", "cpu-float32")]))) == {"c": GRAPH}
+    assert json.loads(msgspec.json.encode(dict(recorder.graphs([("c", "cpu-float32")])))) == {"c": GRAPH}
+
+
+def test_graphs_that_wait_for_spare_time_are_requested_a_few_at_a_time() -> None:
+    recorder, worker = recorder_with({"status": "pass", "graph": GRAPH})
+    cases = [f"c{number}" for number in range(3 * MOST_REQUESTED)]
+    for case in cases:
+        recorder.add(item_of(case), Outcome(status="pass"))
+    assert len(worker.requests) == MOST_REQUESTED
+    recorder.finish(1.0)
+    assert list(recorder.graphs((case, "cpu-float32") for case in cases)) == cases

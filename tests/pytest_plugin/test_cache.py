@@ -14,11 +14,10 @@ import pytest
 from samples import report
 
 from conformance.language.reader import parse_cases
-from conformance.model.report import case_record
 from conformance.model.rule import Rule
 from conformance.pytest_plugin import cache
 from conformance.pytest_plugin.cache import Cache, PageCache
-from conformance.pytest_plugin.case_set import Loaded
+from conformance.pytest_plugin.case_set import Loaded, loaded_from
 from conformance.render.script.script import Script, script_for
 from conformance.results.checkout import package_state
 
@@ -39,7 +38,7 @@ cases:
       - expect: {x: {is_leaf: true, value: [.inf]}, "(x.dim(), None, (2, 3))": [1, null, [2, 3]]}
 """
 CASES = parse_cases(TEXT, "x.yaml", {"a.b": RULE})
-LOADED = Loaded(cases=CASES, records=[case_record(case, {"a.b": RULE}) for case in CASES])
+LOADED = loaded_from(TEXT, "x.yaml", {"a.b": RULE})
 SCRIPTS = [script_for(case) for case in CASES]
 FACTS = (TEXT.encode(), "x.yaml", "a.b observed")
 

@@ -32,7 +32,9 @@ def test_the_first_question_reads_every_file_that_is_known(files: Session, tmp_p
     case_set.known = [first, other]
     assert [case.id for case in case_set.cases(first)] == ["first"]
     assert [case.id for cases in case_set.loaded().values() for case in cases] == ["first", "second"]
-    assert [case.id for case, script in case_set.scripts() if script.body] == ["first", "second"]
+    scripts = [case_set.script((case.id, case.digest)) for case in case_set.ids.values()]
+    assert all(script is not None and script.body for script in scripts)
+    assert case_set.script(("first", "another digest")) is case_set.script(("third", "any")) is None
     other.unlink()
     assert [case.file for case in case_set.cases(other)] == ["other.yaml"]
 
@@ -66,7 +68,7 @@ def test_rules_beside_the_cases_stand_before_the_shipped_ones(files: Session, tm
     assert others["detach.shares-storage"].text != own["detach.shares-storage"].text
     assert ("test.rule" in own, "test.rule" in others) == (False, True)
     (case,) = case_set.cases(tmp_path / "first.yaml")
-    assert case_set.records[case.id].level == "documented"
+    assert case.level == case_set.record(case).level == "documented"
 
 
 def test_what_is_kept_of_a_file_follows_the_levels_of_the_rules_beside_it(files: Session, tmp_path: Path) -> None:
@@ -76,7 +78,7 @@ def test_what_is_kept_of_a_file_follows_the_levels_of_the_rules_beside_it(files:
         (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
         case_set = CaseSet(tmp_path, tmp_path / "cache")
         case_set.cases(path)
-        levels.append(case_set.records["first"].level)
+        levels.append(case_set.record(case_set.ids["first"]).level)
     assert levels == ["documented", "observed", "documented"]
 
 
@@ -86,7 +88,8 @@ def test_a_file_that_did_not_change_is_not_parsed_again(
     path = files.cases(first=GOOD)
     first = CaseSet(tmp_path, tmp_path / "cache")
     first.cases(path)
-    before = list(first.scripts())
+    (revision,) = [(case.id, case.digest) for case in first.cases(path)]
+    before = first.script(revision)
     for name in (
         "pytest_plugin.case_set.rules_in",
         "pytest_plugin.case_set.parse_cases",
@@ -94,8 +97,10 @@ def test_a_file_that_did_not_change_is_not_parsed_again(
     ):
         monkeypatch.setattr(f"conformance.{name}", None)
     again = CaseSet(tmp_path, tmp_path / "cache")
-    assert (again.cases(path), again.records) == (first.cases(path), first.records)
-    assert (list(again.scripts()), again.all_rules()) == (before, first.all_rules())
+    assert again.cases(path) == first.cases(path)
+    for (case,) in (first.cases(path), again.cases(path)):
+        assert (again.whole_case(case), again.record(case)) == (first.whole_case(case), first.record(case))
+    assert (again.script(revision), again.all_rules()) == (before, first.all_rules())
 
 
 def test_what_lies_outside_of_the_root_is_called_by_its_whole_path(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ when one of their cases is opened. Each is deflated JSON in base64, which is sma
 import base64
 import hashlib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from conformance import __version__
-from conformance.model.case import Case
 from conformance.model.report import CaseRecord, Report, now
 from conformance.model.status import STATUSES
 from conformance.render.page.details import NOTHING_KEPT, Keepers, details_of, inputs_of
@@ -26,37 +25,35 @@ from conformance.render.script.script import Script, snippets_for
 from conformance.render.visible import visible
 from conformance.results.store import encoded
 
+Revision = tuple[str, str]  # a case's id and digest
+
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = "dom view data find matrix form changes graph case build main".split()
-CHUNK = 128  # cases in a part
+CHUNK = 128  # cases in a part: those of one file are alike, and compress well
 LEVEL = 5  # of compression: higher ones take longer for little gain
 
 
 def page_of(
     reports: Sequence[Report],
     skipped: Sequence[str] = (),
-    read: Iterable[tuple[Case, Script | None]] = (),
+    script_of: Callable[[Revision], Script | None] = lambda _: None,
     *,
     own: Report | None = None,
     kept: Keepers = NOTHING_KEPT,
 ) -> str:
     """Return the page of `reports`.
 
-    `skipped` holds the reasons why other reports were left out; `read` holds the cases of the suite with their scripts,
-    which are used for cases of reports with the same digest; `own` is the report of the run that has just ended; `kept`
-    returns what may be known from an earlier page.
+    `skipped` holds the reasons why other reports were left out; `script_of` returns the script of a revision of a case
+    that the suite has; `own` is the report of the run that has just ended; `kept` returns what may be known from an
+    earlier page.
     """
     matrix = matrix_of(reports)
-    scripts = {(case.id, case.digest): script for case, script in read}
-    # Similar cases are neighbours in the parts, so that compression finds what they share.
-    alike = sorted(matrix.cases, key=lambda record: record.yaml.partition("steps:")[2])
-    places = {record.id: place for place, record in enumerate(alike)}
     shared = {**tables(), "chunk": CHUNK, "snippets": snippets_for(matrix.reports)}
-    index = {**index_of(matrix, own), **shared, "places": [places[record.id] for record in matrix.cases]}
+    index = {**index_of(matrix, own), **shared}
     parts = [packed(index)]
     releases = [report.build.torch for report in matrix.reports]
-    for at in range(0, len(alike), CHUNK):
-        chunk = [(matrix, each, scripts.get((each.id, each.digest))) for each in alike[at : at + CHUNK]]
+    for at in range(0, len(matrix.cases), CHUNK):
+        chunk = [(matrix, each, script_of((each.id, each.digest))) for each in matrix.cases[at : at + CHUNK]]
         inputs = encoded([releases, *(inputs_of(*each) for each in chunk)])
         parts.append(kept.part(inputs, partial(part_of, chunk, kept)))
     style, script = assets()

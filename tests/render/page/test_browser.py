@@ -102,7 +102,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "index.html"
-    path.write_text(page_of(many_reports(), read=suite_of(*many_reports())), encoding="utf-8")
+    path.write_text(page_of(many_reports(), script_of=suite_of(*many_reports()).get), encoding="utf-8")
     return path.as_uri()
 
 
@@ -269,7 +269,7 @@ def test_the_steps_show_where_builds_diverged(opened: Opener, address: str) -> N
     path = Path(address.removeprefix("file://")).with_name("steps.html")
     pair = ("breaks", CPU)
     reports = [report({pair: GOOD}, cases=cases, torch="2.0.1"), report({pair: broken()}, cases=cases)]
-    path.write_text(page_of(reports, read=suite_of(*reports)), encoding="utf-8")
+    path.write_text(page_of(reports, script_of=suite_of(*reports).get), encoding="utf-8")
     page = opened(f"{path.as_uri()}#case/breaks")
     steps = page.locator("table.steps tbody tr")
     told = [" ".join(text.split()) for text in steps.locator("td:last-child").all_inner_texts()]
@@ -574,7 +574,7 @@ def shown(opened: Opener, tmp_path: Path) -> Shower:
 
     def show(*reports: Report, fragment: str = "", own: Report | None = None) -> Page:
         path = tmp_path / "index.html"
-        path.write_text(page_of(reports, read=suite_of(*reports), own=own), encoding="utf-8")
+        path.write_text(page_of(reports, script_of=suite_of(*reports).get, own=own), encoding="utf-8")
         return opened(path.as_uri() + fragment)
 
     return show

@@ -127,7 +127,7 @@ def test_a_text_that_is_no_case_leaves_nothing_out_and_has_no_script() -> None:
 def test_a_script_is_the_names_of_its_parts_and_the_text_of_its_own() -> None:
     record = valid_case("a")
     made = report({PAIR: GOOD}, cases=[record])
-    ((_, script),) = suite_of(made)
+    (script,) = suite_of(made).values()
     assert script is not None
     parts, body = details_of(matrix_of([made]), record, script)["script"]
     assert parts == script.parts

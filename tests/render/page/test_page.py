@@ -157,9 +157,9 @@ def test_what_is_packed_is_the_matrix_and_the_details() -> None:
     ]
     reports[1] = msgspec.structs.replace(reports[1], graphs={"b": GRAPH})
     suite = suite_of(*reports)
-    index, details = parts(page_of(reports, read=suite))
+    index, details = parts(page_of(reports, script_of=suite.get))
     matrix = matrix_of(reports)
-    scripts = {case.id: script for case, script in suite}
+    scripts = {case: script for (case, _), script in suite.items()}
     assert set(scripts) == {"a", "b"}
     expected = as_json(index_of(matrix))
     assert {name: index[name] for name in expected} == expected
@@ -180,14 +180,14 @@ def test_a_part_that_is_kept_is_the_one_that_would_be_made() -> None:
         "again": ([first, drawn], suite_of(first)),
         "another graph": ([first, msgspec.structs.replace(drawn, graphs={"b": turned})], suite_of(first)),
         "no graph": ([first, other], suite_of(first)),
-        "no scripts": ([first, drawn], ()),
+        "no scripts": ([first, drawn], {}),
         "another order": ([msgspec.structs.replace(first, header=drawn.header), drawn], suite_of(first)),
         "another outcome": ([report({PAIR: GOOD, ("b", CUDA): GOOD}, cases=cases), drawn], suite_of(first)),
-        "another place": ([report({PAIR: broken()}, cases=[valid_case("a", line=9)]), drawn], ()),
-        "another text": ([report({PAIR: GOOD}, cases=[valid_case("a", why="because")])], ()),
-        "a condition": ([report({PAIR: GOOD}, cases=[msgspec.structs.replace(cases[0], steps=conditional)])], ()),
+        "another place": ([report({PAIR: broken()}, cases=[valid_case("a", line=9)]), drawn], {}),
+        "another text": ([report({PAIR: GOOD}, cases=[valid_case("a", why="because")])], {}),
+        "a condition": ([report({PAIR: GOOD}, cases=[msgspec.structs.replace(cases[0], steps=conditional)])], {}),
         "another release": (
-            [report({PAIR: GOOD}, cases=[msgspec.structs.replace(cases[0], steps=conditional)], torch="2.0.1")], (),
+            [report({PAIR: GOOD}, cases=[msgspec.structs.replace(cases[0], steps=conditional)], torch="2.0.1")], {},
         ),
     }  # fmt: skip
     known: dict[str, Any] = {}
@@ -200,8 +200,8 @@ def test_a_part_that_is_kept_is_the_one_that_would_be_made() -> None:
         return known[made_of]
 
     for name, (reports, read) in pages.items():
-        assert parts(page_of(reports, read=read, kept=Keepers(drawing=kept, part=kept))) == parts(
-            page_of(reports, read=read)
+        assert parts(page_of(reports, script_of=read.get, kept=Keepers(drawing=kept, part=kept))) == parts(
+            page_of(reports, script_of=read.get)
         ), name
     assert set(made) == pages.keys() - {"again"}
 
@@ -213,16 +213,7 @@ def test_details_lie_in_parts_of_a_few_cases() -> None:
         assert [len(part) for part in details] == sizes
         assert index["chunk"] == CHUNK == 128
         assert [each[0] for each in index["cases"]] == [each.id for each in cases]
-        packed = [each["yaml"] for part in details for each in part]
-        assert [packed[place] for place in index["places"]] == [each.yaml for each in cases]
-
-
-def test_cases_that_look_alike_lie_side_by_side() -> None:
-    texts = ("steps:\n  - a = 1\n", "steps:\n  - b = 2\n")
-    cases = [case(f"c{number}", yaml=f"- id: c{number}\n  {texts[number % 2]}") for number in range(6)]
-    index, details = parts(page_of([report({(each.id, CPU): GOOD for each in cases}, cases=cases)]))
-    assert [each["yaml"].count("a = 1") for each in details] == [1, 1, 1, 0, 0, 0]
-    assert sorted(index["places"]) == list(range(6))
+        assert [each["yaml"] for part in details for each in part] == [each.yaml for each in cases]
 
 
 def test_hostile_text_is_in_the_page_only_packed_or_escaped() -> None:
@@ -313,7 +304,7 @@ def test_names_with_half_of_a_pair_do_not_stop_the_page() -> None:
 def test_a_case_shows_the_script_of_its_own_text() -> None:
     plain_case, same_digest = valid_case("a", digest="same"), valid_case("b", digest="same", line=21)
     made = report({PAIR: GOOD, ("b", CPU): GOOD}, cases=[plain_case, same_digest])
-    first, second = parts(page_of([made], read=suite_of(made)))[1]
+    first, second = parts(page_of([made], script_of=suite_of(made).get))[1]
     assert "a: The case a" in first["script"][1]
     assert "b: The case b" in second["script"][1]
 
@@ -322,7 +313,7 @@ def test_a_case_that_the_suite_does_not_have_at_its_digest_has_no_script() -> No
     own, another = valid_case("a"), valid_case("a", digest="another")
     suite = suite_of(report({PAIR: GOOD}, cases=[own]))
     for record, has_script in ((own, True), (another, False)):
-        ((details,),) = parts(page_of([report({PAIR: GOOD}, cases=[record])], read=suite))[1:]
+        ((details,),) = parts(page_of([report({PAIR: GOOD}, cases=[record])], script_of=suite.get))[1:]
         assert (details["script"] is not None) is has_script
         assert details["steps"] == [5, 6, 7, 10, 11]
 

@@ -8,7 +8,7 @@
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
-/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, places: number[], snippets: Record<string, string>}} Index */
+/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, snippets: Record<string, string>}} Index */
 
 /** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, wording: Int32Array, cause: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
@@ -94,7 +94,7 @@ const unpackedParts = new Map();
  * @returns {Promise<Details>}
  */
 async function detailsOf(item) {
-  const place = model.index.places[item.number];
+  const place = item.number;
   const part = 1 + Math.floor(place / model.index.chunk);
   let details = unpackedParts.get(part);
   if (!details) {
