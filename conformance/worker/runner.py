@@ -13,7 +13,7 @@ from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
 from conformance.worker.failures import exception_name, failure, failures_of_error, failures_of_warnings
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import COMPLETE, may_be_lacking, message_of, why_lacking
+from conformance.worker.lacking import COMPLETE, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Prober, Recorder
@@ -123,6 +123,7 @@ class CaseRun:
         self.dtype: torch.dtype = getattr(torch, self.dtype_name)
         self.references = runner.references
         self.synchronize = runner.synchronize
+        self.wait = runner.prober.wait
         self.notes = runner.notes
         self.file: str = program["file"]
         self.steps: List[Dict[str, Any]] = program["steps"]
@@ -151,6 +152,10 @@ class CaseRun:
             problem = self.statements(step) if "do" in step else self.expectations(step)
             if problem is not None:
                 return {"step": self.step, "line": self.line, **problem}
+        try:
+            self.wait()
+        except Exception as error:  # of this case, though it comes late
+            return {"step": self.step, "line": self.line, **self.unexpected(error)}
         return {"status": "pass"}
 
     def live(self, expression: Dict[str, str]) -> Any:
@@ -252,7 +257,7 @@ class CaseRun:
     def lacking(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
         reason = why_lacking(error, self.device, self.dtype_name)
-        if reason is None:
+        if reason is None and not is_out_of_memory(error):
             self.errors[message_of(error)] = may_be_lacking(error)
         return None if reason is None else {"status": "unsupported", "reason": reason}
 
