@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from device_rules import NAMED, PLACED
+from sessions import Session
 from shipped import all_cases
 
 from conformance.language.profile import load_profile
@@ -50,19 +52,26 @@ def run(
         command, cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900,
         env={**os.environ, "PYTHONPATH": str(BACKEND), "TOY_BUILD": str(library), **environment},
     )  # fmt: skip
+    assert list(directory.glob("torch-*.json")), done.stdout
     report = json.loads(next(directory.glob("torch-*.json")).read_text(encoding="utf-8"))
     return done.returncode, done.stdout, {outcome["case"]: outcome for outcome in report["outcomes"]}
+
+
+def statuses(outcomes: dict[str, Any]) -> set[str]:
+    return {outcome["status"] for outcome in outcomes.values()}
 
 
 def test_a_good_device_is_never_accused_and_what_it_lacks_is_named(library: Path, tmp_path: Path) -> None:
     status, printed, outcomes = run(library, tmp_path)
     assert status == 0, printed
     assert "toy (toy device in host memory)" in printed
-    found = {outcome["status"] for outcome in outcomes.values()}
-    assert found == {"pass", "known", "unsupported"}, printed
+    assert statuses(outcomes) == {"pass", "known", "unsupported"}, printed
     lacking = [outcome["reason"] for outcome in outcomes.values() if outcome["status"] == "unsupported"]
     for operator in ("aten::cumsum", "aten::_linalg_solve_ex", "aten::complex", "aten::sort"):
         assert any(f"'{operator}" in reason for reason in lacking), operator
+    # Messages and reprs name this device too.
+    for rule in (*NAMED, *PLACED):
+        assert any(outcomes[case.id]["status"] == "pass" for case in all_cases() if rule in case.rules), rule
     # What cases are for is tested there all the same.
     assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.8 * len(outcomes)
 
@@ -182,3 +191,117 @@ def test_a_draft_finds_what_the_device_lacks(library: Path, tmp_path: Path) -> N
     assert (profile.device, profile.modules) == ("toy", ("toy_backend",))
     assert "sparse" in profile.absent
     assert "aliasing-views" not in profile.absent
+
+
+def test_a_device_without_double_precision_is_not_accused(library: Path, tmp_path: Path) -> None:
+    status, printed, outcomes = run(library, tmp_path, TOY_LIKE="mps")
+    assert status == 0, printed
+    assert statuses(outcomes) == {"pass", "known", "unsupported"}, printed
+    assert "toy lacks: float64, complex128, sparse, streams" in printed
+    assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.7 * len(outcomes)
+    # Printing needs double precision there; torch, when that fails in inference mode, records nothing any more.
+    assert outcomes["view-looked-at-in-inference-mode"]["reason"].endswith(
+        "; it left a mode in force that nothing can end; the worker was replaced"
+    )
+    # gradcheck needs double precision, whatever it is given.
+    checking = [case.id for case in all_cases() if case.file == "cases/gradcheck.yaml"]
+    assert len(checking) > 20
+    for outcome in (outcomes[case] for case in checking):
+        assert outcome["status"] == "unsupported", outcome
+        assert "float64" in outcome["reason"] or "complex128" in outcome["reason"], outcome
+
+
+def test_a_device_whose_errors_come_late_and_whose_memory_ends_is_not_accused(library: Path, tmp_path: Path) -> None:
+    status, printed, outcomes = run(library, tmp_path, TOY_LIKE="cuda", TOY_MEMORY="64000000")
+    assert status == 0, printed
+    assert statuses(outcomes) == {"pass", "known", "unsupported"}, printed
+    assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.8 * len(outcomes)
+
+
+def test_a_late_error_is_that_of_its_case_and_the_worker_is_replaced(library: Path, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    harmless = """
+        - x = tensor([1.0, 2.0], requires_grad=True)
+        - (x * x).sum().backward()
+        - expect: {x: {grad: [2.0, 4.0]}}
+        """
+    cases = session.cases(
+        before=harmless,
+        at_an_expectation="""
+        - x = tensor([1.0, 2.0], requires_grad=True)
+        - y = x[tensor([7])]
+        - expect: {y: [1.0], x: {grad: null}}
+        """,
+        between=harmless,
+        in_backward="""
+        - x = ones(2, requires_grad=True)
+        - 'x.register_hook(lambda g: g[tensor([7, 7])])'
+        - (x * 2).sum().backward()
+        - (x + 1).sum().item()
+        - expect: {x: {value: 1.0}}
+        """,
+        after_all=harmless,
+        never_waited_for="""
+        - x = tensor([1.0, 2.0])
+        - y = x[tensor([7])]
+        - expect: {y: {shape: [1]}}
+        """,
+        at_last=harmless,
+    )
+    arguments = (str(cases), "--workers", "1")
+    status, printed, outcomes = run(library, tmp_path / "cuda", *arguments, TOY_LIKE="cuda")
+    assert status == 1, printed
+    found = {case: outcome["status"] for case, outcome in outcomes.items()}
+    assert found == {
+        "before": "pass", "at-an-expectation": "fail", "between": "pass", "in-backward": "error", "after-all": "pass",
+        "never-waited-for": "error", "at-last": "pass",
+    }  # fmt: skip
+    for case, step in {"at-an-expectation": 2, "in-backward": 3, "never-waited-for": 2}.items():
+        assert outcomes[case]["step"] == step
+        assert "an earlier operation was given an index out of range" in outcomes[case]["failures"][0]["observed"]
+        assert outcomes[case]["reason"] == "the device did not answer any more; the worker was replaced"
+    # On a device whose errors come at once, the operation itself raises.
+    _, _, prompt = run(library, tmp_path / "prompt", *arguments)
+    assert {case for case, outcome in prompt.items() if outcome["status"] == "error"} == found.keys() - {
+        case for case in found if found[case] == "pass"
+    }
+
+
+def test_a_case_for_which_memory_does_not_suffice_costs_no_other(library: Path, tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    large = """
+        - x = ones(2000, 1000, requires_grad=True)
+        - (x * 2).sum().backward()
+        - expect: {x: {grad: 2.0}}
+        """
+    cases = session.cases(
+        before=large,
+        keeps_too_much="""
+        - kept = [ones(1000, 1000) for _ in range(100)]
+        - expect: {len(kept): 100}
+        """,
+        asks_for_too_much_in_a_hook="""
+        - kept = []
+        - x = ones(2, requires_grad=True)
+        - y = x * 2
+        - 'y.register_hook(lambda g: kept.append([kept, y, ones(2000, 1000)]) or ones(100000, 1000).sum() * g)'
+        - y.sum().backward()
+        - expect: {x: {grad: 2.0}}
+        """,
+        after=large,
+    )
+    status, printed, outcomes = run(library, tmp_path / "out", str(cases), "--workers", "1", TOY_MEMORY="40000000")
+    assert status == 1, printed
+    assert [outcome["status"] for outcome in outcomes.values()] == ["pass", "error", "error", "pass"]
+    for case in ("keeps-too-much", "asks-for-too-much-in-a-hook"):
+        assert outcomes[case]["failures"][0]["observed"].startswith("OutOfMemoryError: toy out of memory: ")
+        assert "reason" not in outcomes[case]  # the device answers
+
+
+def test_operands_on_two_devices_are_refused_as_on_a_real_one(library: Path, tmp_path: Path) -> None:
+    cases = Session(tmp_path).cases(
+        on_two="- {expect: {'ones(2) + ones(2, device=\"cpu\")': 2.0}}\n",
+        with_a_number="- {expect: {'ones(2) + ones((), device=\"cpu\")': 2.0}}\n",
+    )
+    _, printed, outcomes = run(library, tmp_path / "out", str(cases), TOY_LIKE="cuda")
+    assert [outcome["status"] for outcome in outcomes.values()] == ["fail", "pass"], printed

@@ -259,7 +259,8 @@ class Workers:
         worker.since = time.monotonic()
         why_restarted = message.pop("must_restart", "")
         if why_restarted and message["status"] != "pass":
-            message["reason"] = f"{why_restarted}; the worker was replaced"
+            reasons = [message.get("reason", ""), why_restarted, "the worker was replaced"]
+            message["reason"] = "; ".join(filter(None, reasons))
         self.put(request, message)
         if why_restarted:
             self.remove(worker)

@@ -40,14 +40,14 @@ class Engine:
         if "feature" in request:
             return {"n": request["n"], "status": "pass", "reason": runner.prober.why_missing(request["feature"])}
         outcome = runner.run(request, sketch if is_sketch else None)
-        if not is_sketch and outcome["status"] in ("fail", "error"):
+        is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
+        if not is_sketch and outcome["status"] in ("fail", "error") and build.answers(device):
             why = runner.why_lacking(request, {"n": request["n"], **outcome})
             if why is not None:
                 outcome = {**outcome, "status": "unsupported", "reason": why}
                 outcome.pop("failures", None)
                 outcome.pop("traceback", None)
         outcome["n"] = request["n"]
-        is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
         if device != "cpu" and not is_fine and not build.answers(device):
             outcome["must_restart"] = "the device did not answer any more"
         elif not self.global_state.is_clean():

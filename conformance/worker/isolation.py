@@ -88,6 +88,11 @@ def leftovers() -> List[Callable[[], Any]]:
     invariants = getattr(torch.sparse, "check_sparse_tensor_invariants", None)
     if invariants is not None:
         found.append(invariants.is_enabled)
+    if hasattr(torch._C, "_dispatch_tls_local_exclude_set"):
+        # What C++ has turned off, autograd itself included, when its guards were not released in order.
+        keys = (torch._C._dispatch_tls_local_include_set, torch._C._dispatch_tls_local_exclude_set)
+        before = [get() for get in keys]
+        found.append(lambda: [get() for get in keys] != before)
     return [is_on for is_on in found if not is_on()]  # modes that are on before any case don't count
 
 

@@ -17,7 +17,11 @@ LACKS = re.compile(
     r"|Tried to use AMP with the|PyTorch is not linked with support for"
 )
 # In an error of an operation these may also be about how it was called.
-MAY_LACK = re.compile(r"doesn't support|does not support|dtypes not supported|not supported (?:on|for)")
+MAY_LACK = re.compile(
+    r"doesn't support|does not support|does not have support for|dtypes not supported|not supported (?:on|for)"
+)
+# Says nothing of what a device can do: the same call works where less is in use.
+NO_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 NO_MODULE = re.compile(r"module 'torch' has no attribute '(\w+)'")  # the device's own, such as torch.npu
 # Refusals of autograd itself, which have such words too; a Function of the case may lack a method.
 OF_AUTOGRAD = re.compile(
@@ -47,6 +51,8 @@ def why_lacking(
     On the CPU with float32 or float64, only a build without the library that an operation needs counts as lacking.
     """
     text = one_line(str(error))
+    if is_out_of_memory(error):
+        return None
     if NOT_BUILT.search(text):
         return text[:REASON]
     if (device == "cpu" and dtype_name in ("float32", "float64")) or OF_AUTOGRAD.search(text):
@@ -61,6 +67,10 @@ def why_lacking(
         or (module is not None and module[1] == device.partition(":")[0])
     )
     return message_of(error) if is_lacking else None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or bool(NO_MEMORY.search(str(error)))
 
 
 def message_of(error: BaseException) -> str:

@@ -13,7 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from conformance.worker.lacking import message_of
+from conformance.worker.lacking import is_out_of_memory, message_of
 
 DOUBLES = ("float64", "complex128")
 SINGLE, DOUBLE = 1e-6, 1e-14  # the most that results near 1 may be off in single and in double precision
@@ -97,8 +97,16 @@ def device_module(device: str) -> Any:
 
 
 def waiter(device: str) -> Callable[[], Any]:
-    """Return a function that waits until a device has done what it was asked for, and raises the error of that."""
-    return getattr(device_module(device), "synchronize", None) or (lambda: None)
+    """Return a function that waits until a device has done what it was asked for, and raises the error of that.
+
+    Of a device that has none, or one that does not work, it does nothing.
+    """
+    wait: Callable[[], Any] = getattr(device_module(device), "synchronize", None) or (lambda: None)
+    try:
+        wait()
+    except Exception:
+        return lambda: None
+    return wait
 
 
 def has_dtype(dtype: torch.dtype) -> Callable[[str], Any]:
@@ -193,7 +201,7 @@ def why_missing(feature: str, device: str) -> str:
         with torch.no_grad():
             return "" if FEATURES[feature](device) else WRONG
     except Exception as error:
-        return message_of(error)
+        return "" if is_out_of_memory(error) else message_of(error)
 
 
 def features_of(call: Call) -> Iterator[str]:
@@ -245,12 +253,12 @@ class Prober:
             return None
         key = (str(call.operation), *call.dtypes, *(tuple(each.shape) for each in call.tensors))
         if key not in self.operations:
-            self.operations[key] = why_failing(call, self.device)
+            self.operations[key] = why_failing(call, self.device, self.wait)
         why = self.operations[key]
         return f"{call.operation} does not work on {self.device} in {', '.join(call.dtypes)}: {why}" if why else None
 
 
-def why_failing(call: Call, device: str) -> str:
+def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:
     """Return the error of an operation on plain inputs on the device, or "" if it works for any that the CPU accepts.
 
     The plain inputs are the values of the call, without graph and strides, and ones of its shapes and of small ones. A
@@ -259,10 +267,10 @@ def why_failing(call: Call, device: str) -> str:
     found = ""
     for plain in (values_of, ones_of, *((pair_of, matrix_of) if call.is_uniform else ())):
         arguments = plain_arguments(call, plain)
-        if arguments is None or attempt(call.operation, arguments, "cpu") is not None:
+        if arguments is None or attempt(call.operation, arguments, "cpu", lambda: None) is not None:
             continue
-        error = attempt(call.operation, arguments, device)
-        if error is None:
+        error = attempt(call.operation, arguments, device, wait)
+        if error is None or is_out_of_memory(error):
             return ""
         if not found and all(each.numel() for each in tree_flatten(arguments)[0] if isinstance(each, torch.Tensor)):
             found = message_of(error)
@@ -297,7 +305,7 @@ def matrix_of(tensor: torch.Tensor) -> torch.Tensor:
     return torch.ones(2, 2, dtype=tensor.dtype)
 
 
-def attempt(operation: Any, arguments: Any, device: str) -> Optional[Exception]:
+def attempt(operation: Any, arguments: Any, device: str, wait: Callable[[], Any]) -> Optional[Exception]:
     """Return the error of an operation with these arguments on a device, or None when there is none."""
 
     def placed(each: Any) -> Any:
@@ -309,7 +317,7 @@ def attempt(operation: Any, arguments: Any, device: str) -> Optional[Exception]:
         with torch.no_grad():
             args, kwargs = tree_map(placed, arguments)
             operation(*args, **kwargs)
-            waiter(device)()
+            wait()
     except Exception as error:
         error.__traceback__ = None
         return error

@@ -20,7 +20,7 @@ from conformance.worker.failures import (
     may_have_other_words,
 )
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import declared_by, may_be_lacking, message_of, why_lacking
+from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Prober, Recorder, waiter
@@ -141,6 +141,7 @@ class CaseRun:
         self.dtype: torch.dtype = getattr(torch, self.dtype_name)
         self.references = runner.references
         self.synchronize = runner.synchronize
+        self.wait = runner.prober.wait
         self.notes = runner.notes
         self.declared = runner.declared
         self.file: str = program["file"]
@@ -173,6 +174,10 @@ class CaseRun:
             problem = self.statements(step) if "do" in step else self.expectations(step)
             if problem is not None:
                 return {"step": self.step, "line": self.line, **problem}
+        try:
+            self.wait()
+        except Exception as error:  # of this case, though it comes late
+            return {"step": self.step, "line": self.line, **self.unexpected(error)}
         if self.unobserved and not self.judged:
             first = self.unobserved[0]
             return {"status": "unsupported", "reason": f"nothing can be observed: {first['path']}: {first['reason']}"}
@@ -292,7 +297,7 @@ class CaseRun:
         """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
         unobservable = isinstance(error, Unobservable)  # such as elements for the log
         reason = str(error) if unobservable else why_lacking(error, self.device, self.dtype_name, self.declared)
-        if reason is None:
+        if reason is None and not is_out_of_memory(error):
             self.errors[message_of(error)] = may_be_lacking(error)
         return None if reason is None else {"status": "unsupported", "reason": reason}
 

@@ -6,8 +6,13 @@
 //
 // Two shortcomings are on purpose: the operators in MISSING have no kernel, nor has any sparse one; and with
 // TOY_FAULT=1 in the environment the derivative of sigmoid() is wrong, with TOY_FAULT=2 mul() refuses operands that are
-// not contiguous. TOY_WORDS=1 gives the missing operators a kernel that says "error 17" and nothing else. TOY_DELAY=1000 makes it a slow device: each
-// operator and each copy, from or to the host too, takes 1000 microseconds longer.
+// not contiguous. TOY_WORDS=1 gives the missing operators a kernel that says "error 17" and nothing else.
+// TOY_DELAY=1000 makes it a slow device: each operator and each copy, from or to the host too, takes 1000 microseconds
+// longer.
+//
+// Others are those of real devices. TOY_LIKE=mps: there is no float64 and no complex128. TOY_LIKE=cuda: an index that is
+// out of range is noticed only when the host waits for the device, which answers nothing after that. With either, the
+// operands of an operator must be on one device. TOY_MEMORY=1000000: the device has 1000000 bytes.
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Tensor.h>
@@ -38,6 +43,7 @@
 #include <torch/library.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -64,17 +70,79 @@ const std::set<std::string> MISSING = {
     "aten::polar",    "aten::sort",
 };
 
+// Operators whose other operands may be in host memory; those of copies are looked at elsewhere.
+const std::set<std::string> MIXED = {
+    "aten::_ctc_loss", "aten::_index_put_impl_", "aten::_pack_padded_sequence", "aten::index", "aten::index_put_",
+};
+
+// Operators whose result is the host's, which waits for it.
+const std::set<std::string> WAITING = {"aten::_local_scalar_dense", "aten::equal", "aten::nonzero"};
+
+bool has(const char* variable, const char* wanted) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && std::string(value) == wanted;
+}
+
+// ---------------------------------------------------------------------------------------------------------- errors
+
+std::atomic<bool> has_asserted = false;  // an index was out of range, which the host doesn't know yet
+std::atomic<bool> is_lost = false;       // now it does
+
+constexpr auto LATE = "toy: an assertion failed on the device; an earlier operation was given an index out of range";
+
+void check_device() { TORCH_CHECK(!is_lost, LATE); }
+
+extern "C" __attribute__((visibility("default"))) const char* toy_wait() {
+  is_lost = is_lost || has_asserted;
+  return is_lost ? LATE : nullptr;
+}
+
+void wait_for_device() {
+  toy_wait();
+  check_device();
+}
+
+void check_dtype(c10::ScalarType dtype) {
+  static const bool is_narrow = has("TOY_LIKE", "mps");
+  const bool is_wide = dtype == c10::kDouble || dtype == c10::kComplexDouble;
+  TORCH_CHECK_TYPE(!is_narrow || !is_wide, dtype == c10::kDouble ? "float64" : "complex128",
+                   " is not supported on the toy device, which computes in single precision");
+}
+
 // ---------------------------------------------------------------------------------------------------------- memory
 
-// Hands out host memory that is labelled as the device's.
+// Hands out host memory that is labelled as the device's. Its size stands before it.
 struct Memory final : c10::Allocator {
+  static constexpr size_t BEFORE = 64;  // as much as the alignment
+  static std::atomic<size_t> used;
+
   c10::DataPtr allocate(size_t bytes) override {
-    void* data = bytes == 0 ? nullptr : c10::alloc_cpu(bytes);
-    return {data, data, &c10::free_cpu, DEVICE};
+    check_device();
+    if (bytes == 0) {
+      return {nullptr, nullptr, &free, DEVICE};
+    }
+    static const char* size = std::getenv("TOY_MEMORY");
+    const size_t all = size == nullptr ? SIZE_MAX : std::strtoull(size, nullptr, 10);
+    TORCH_CHECK_WITH(OutOfMemoryError, bytes <= all && used <= all - bytes, "toy out of memory: ", bytes,
+                     " bytes are wanted, and ", used, " of ", all, " are in use");
+    auto* start = static_cast<char*>(c10::alloc_cpu(bytes + BEFORE));
+    std::memcpy(start, &bytes, sizeof bytes);
+    used += bytes;
+    return {start + BEFORE, start + BEFORE, &free, DEVICE};
   }
-  c10::DeleterFnPtr raw_deleter() const override { return &c10::free_cpu; }
+  static void free(void* data) {
+    if (data != nullptr) {
+      auto* start = static_cast<char*>(data) - BEFORE;
+      size_t bytes;
+      std::memcpy(&bytes, start, sizeof bytes);
+      used -= bytes;
+      c10::free_cpu(start);
+    }
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free; }
   void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
 };
+std::atomic<size_t> Memory::used = 0;
 
 // Hands out nothing: for tensors that are known to be zero, which autograd uses where there is no gradient.
 struct Nothing final : c10::Allocator {
@@ -127,12 +195,14 @@ const bool hooked = (at::RegisterPrivateUse1HooksInterface(new Hooks), true);
 // Takes the time of an operator; those that it is made of take none.
 struct Operation {
   Operation() {
+    check_device();
     static const char* delay = std::getenv("TOY_DELAY");
     if (depth++ == 0 && delay != nullptr) {
       std::this_thread::sleep_for(std::chrono::microseconds(std::atoi(delay)));
     }
   }
   ~Operation() { --depth; }
+  static bool is_inside() { return depth > 0; }
   static thread_local int depth;
 };
 thread_local int Operation::depth = 0;
@@ -143,14 +213,17 @@ using Place = optional<c10::Device>;
 using Pinned = optional<bool>;
 
 Tensor empty(IntArrayRef size, Dtype dtype, Layout, Place, Pinned, optional<c10::MemoryFormat> format) {
+  check_dtype(c10::dtype_or_default(dtype));
   return at::detail::empty_generic(size, &memory, KEYS, c10::dtype_or_default(dtype), format);
 }
 
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, Dtype dtype, Layout, Place, Pinned) {
+  check_dtype(c10::dtype_or_default(dtype));
   return at::detail::empty_strided_generic(size, stride, &memory, KEYS, c10::dtype_or_default(dtype));
 }
 
 Tensor efficient_zeros(IntArrayRef size, Dtype dtype, Layout, Place, Pinned) {
+  check_dtype(c10::dtype_or_default(dtype));
   const auto keys = KEYS.add(c10::DispatchKey::ZeroTensor);
   return at::detail::empty_generic(size, &nothing, keys, c10::dtype_or_default(dtype), std::nullopt);
 }
@@ -176,6 +249,9 @@ Tensor on_host(const Tensor& tensor) {
 }
 
 Tensor& copy_(Tensor& self, const Tensor& from, bool) {
+  if (self.is_cpu() && !Operation::is_inside()) {
+    wait_for_device();
+  }
   const Operation operation;
   if (from._is_zerotensor()) {
     return self.zero_();
@@ -262,12 +338,67 @@ c10::IValue to_device(const c10::IValue& value) {
   return value;
 }
 
-bool has(const char* variable, const char* wanted) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && std::string(value) == wanted;
+void refuse(const c10::OperatorHandle&, torch::jit::Stack*) { throw std::runtime_error("error 17"); }
+
+// The tensors among the arguments of an operator.
+std::vector<Tensor> operands_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  std::vector<Tensor> found;
+  for (const auto& value : torch::jit::last(stack, op.schema().arguments().size())) {
+    if (value.isTensor()) {
+      found.push_back(value.toTensor());
+    } else if (value.isTensorList()) {
+      const auto several = value.toTensorVector();
+      found.insert(found.end(), several.begin(), several.end());
+    }
+  }
+  return found;
 }
 
-void refuse(const c10::OperatorHandle&, torch::jit::Stack*) { throw std::runtime_error("error 17"); }
+// A number in host memory is no operand: its value is passed on.
+void check_places(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  bool on_device = false, on_host = false;
+  for (const Tensor& tensor : operands_of(op, stack)) {
+    on_device |= tensor.defined() && tensor.device().type() == TOY;
+    on_host |= tensor.defined() && tensor.is_cpu() && tensor.dim() > 0;
+  }
+  TORCH_CHECK(!on_device || !on_host || MIXED.count(op.schema().name()) != 0, op.schema().name(),
+              ": the operands are on two devices, toy:0 and cpu");
+}
+
+// Runs an operator. What integers it is given is seen by the device alone, and the host isn't told before it waits; the
+// results are some numbers.
+void with_late_errors(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  if (WAITING.count(op.schema().name()) != 0) {
+    wait_for_device();
+  }
+  torch::jit::Stack again(*stack);
+  try {
+    at::native::cpu_fallback(op, stack);
+  } catch (const c10::Error&) {
+    for (auto& value : again) {
+      if (value.isTensor() && value.toTensor().defined() && value.toTensor().scalar_type() == c10::kLong) {
+        value = at::zeros_like(value.toTensor());
+      } else if (value.isOptionalTensorList()) {  // indices
+        c10::List<optional<Tensor>> zeros;
+        for (const optional<Tensor>& each : value.toOptionalTensorVector()) {
+          zeros.push_back(each.has_value() && each->scalar_type() == c10::kLong ? at::zeros_like(*each) : each);
+        }
+        value = zeros;
+      }
+    }
+    bool is_late = true;
+    try {
+      at::native::cpu_fallback(op, &again);
+    } catch (const c10::Error&) {
+      is_late = false;
+    }
+    if (!is_late) {
+      throw;
+    }
+    has_asserted = true;
+    *stack = again;
+  }
+}
 
 // Runs an operator on the CPU. PyTorch's fallback leaves results there when the first operand is, such as a number.
 void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -279,7 +410,11 @@ void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       refuse(op, stack);
     }
   }
-  at::native::cpu_fallback(op, stack);
+  static const bool is_strict = std::getenv("TOY_LIKE") != nullptr, is_late = has("TOY_LIKE", "cuda");
+  if (is_strict) {
+    check_places(op, *stack);
+  }
+  is_late ? with_late_errors(op, stack) : at::native::cpu_fallback(op, stack);
   const auto& returned = op.schema().returns();
   for (size_t i = 0; i < returned.size(); ++i) {
     auto& value = torch::jit::peek(*stack, i, returned.size());
@@ -326,7 +461,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   for (const auto& name : dispatcher.getAllOpNames()) {
     const auto op = dispatcher.findOp(name);
     const bool is_missing = MISSING.count(without_underscore(name.name)) != 0;
-    if (name.name.rfind("aten::", 0) == 0 && (!is_missing || has("TOY_WORDS", "1")) && op && op->hasSchema() && op->hasKernelForDispatchKey(c10::DispatchKey::CPU) && !op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
+    if (name.name.rfind("aten::", 0) == 0 && (!is_missing || has("TOY_WORDS", "1")) && op && op->hasSchema() &&
+        op->hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
+        !op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) {
       m.impl(c10::toString(name).c_str(), is_missing ? torch::CppFunction::makeFromBoxedFunction<&refuse>()
                                                      : torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
     }

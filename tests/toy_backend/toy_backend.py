@@ -6,12 +6,14 @@ it must ask of a device in Python.
 
 `TOY_FAULT=1` in the environment makes the derivative of sigmoid() wrong on this device, `TOY_FAULT=2` makes mul()
 refuse operands that are not contiguous, `TOY_WORDS=1` gives what is missing an error without words, and
-`TOY_DELAY=1000` makes each operation take 1000 microseconds longer.
+`TOY_DELAY=1000` makes each operation take 1000 microseconds longer. `TOY_LIKE=mps`, `TOY_LIKE=cuda` and
+`TOY_MEMORY=1000000` give it restrictions of such devices, which `toy_backend.cpp` describes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import subprocess
@@ -62,6 +64,13 @@ def current_device() -> int:
     return 0
 
 
+def synchronize(_device: Any = None) -> None:
+    """Wait for the device; errors that come late are raised here, and ever after."""
+    late = wait()
+    if late is not None:
+        raise RuntimeError(late.decode())
+
+
 @contextlib.contextmanager
 def device(_index: Any) -> Iterator[None]:
     """Make a device the current one for a while."""
@@ -97,5 +106,7 @@ def set_rng_state(state: torch.Tensor, _index: Any = 0) -> None:
 
 torch.utils.rename_privateuse1_backend(NAME)
 torch._register_device_module(NAME, sys.modules[__name__])
-torch.ops.load_library(str(build()))
+torch.ops.load_library(str(LIBRARY := build()))
+wait = ctypes.CDLL(str(LIBRARY)).toy_wait
+wait.restype = ctypes.c_char_p
 torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)

@@ -348,3 +348,40 @@ def test_a_program_is_run_as_it_is_sent(engine: Engine) -> None:
     sent = json.dumps(program_of(case, TARGET, torch.__version__))
     engine.run({"n": 1, **json.loads(sent)})
     assert json.dumps(program_of(case, TARGET, torch.__version__)) == sent
+
+
+def test_keys_of_the_dispatcher_that_a_case_leaves_turned_off_end_the_process() -> None:
+    """So does torch itself, when printing a tensor fails in inference mode: nothing is recorded any more."""
+    with running_engine() as engine:
+        assert engine.global_state.is_clean()
+        torch._C._dispatch_tls_set_dispatch_key_excluded("AutogradOther", True)
+        try:
+            outcome = outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 1}\n")
+        finally:
+            torch._C._dispatch_tls_set_dispatch_key_excluded("AutogradOther", False)
+        assert outcome["must_restart"] == "it left a mode in force that nothing can end"
+        assert "must_restart" not in outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 1}\n")
+
+
+def test_an_error_that_comes_late_is_that_of_the_case_that_has_just_ended() -> None:
+    def late() -> None:
+        raise RuntimeError("an index was out of range")
+
+    with running_engine() as engine:
+        engine.runners["cpu"].prober.wait = late
+        outcome = outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 1}\n")
+    assert (outcome["status"], outcome["step"]) == ("error", 1)
+    assert outcome["failures"][0]["observed"] == "RuntimeError: an index was out of range"
+
+
+def test_a_device_that_does_not_answer_is_not_asked_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+    with running_engine() as engine:
+        runner = engine.runners["cpu:0"] = engine.runners["cpu"]
+        monkeypatch.setattr(runner, "why_lacking", lambda *_: asked.append({}))
+        for answers in (True, False):
+            monkeypatch.setattr("conformance.worker.build.answers", lambda _, answers=answers: answers)
+            outcome = outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 2}\n", "cpu:0")
+            assert outcome["status"] == "fail"
+            assert ("must_restart" in outcome) is not answers
+    assert len(asked) == 1

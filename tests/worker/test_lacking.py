@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.worker.lacking import NOTHING_DECLARED, declared_by, may_be_lacking, why_lacking
+from conformance.worker.lacking import (
+    NOTHING_DECLARED,
+    declared_by,
+    is_out_of_memory,
+    may_be_lacking,
+    why_lacking,
+)
 
 NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
 
@@ -75,3 +81,21 @@ def test_words_that_may_be_about_a_call_count_where_no_operation_is_missing_and_
     assert may_be_lacking(error)
     assert not may_be_lacking(RuntimeError("abs does not support automatic differentiation"))
     assert not may_be_lacking(ValueError(str(error)))
+    of_mps = "Trying to convert ComplexDouble to the MPS backend but it does not have support for that dtype."
+    assert may_be_lacking(TypeError(of_mps))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("CUDA error: out of memory. Note that the driver is not currently supported for this card"),
+        NotImplementedError("MPS backend out of memory (MPS allocated: 9 GB)"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+    ],
+)
+def test_memory_that_runs_out_is_nothing_that_a_device_lacks(error: Exception) -> None:
+    assert is_out_of_memory(error)
+    for device in ("cuda", "mps", "npu"):
+        assert why_lacking(error, device, "float32") is None
+    assert not is_out_of_memory(RuntimeError("expected a tensor in host memory"))

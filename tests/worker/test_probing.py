@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import pytest
 import torch
 
-from conformance.worker.probing import FEATURES, WRONG, Call, Prober, Recorder, why_failing, why_missing
+from conformance.worker.probing import FEATURES, WRONG, Call, Prober, Recorder, waiter, why_failing, why_missing
+
+
+def idle() -> None:
+    """Wait for a device on which everything happens at once."""
 
 
 class Fake:
@@ -18,7 +23,7 @@ class Fake:
         self.device = "cpu"
         monkeypatch.setattr("conformance.worker.probing.attempt", self.attempt)
 
-    def attempt(self, operation: Any, arguments: Any, device: str) -> Exception | None:
+    def attempt(self, operation: Any, arguments: Any, device: str, _: Any) -> Exception | None:
         try:
             operation(*arguments[0], **arguments[1])
         except (RuntimeError, IndexError) as error:
@@ -33,8 +38,8 @@ def call(operation: Any, *arguments: Any) -> Call:
 
 def test_an_operation_that_fails_on_all_that_the_cpu_accepts_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     Fake(monkeypatch, lambda *_: True)
-    assert why_failing(call(torch.exp, torch.ones(3)), "fake") == "RuntimeError: not here"
-    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(3, 2)), "fake") == "RuntimeError: not here"
+    assert why_failing(call(torch.exp, torch.ones(3)), "fake", idle) == "RuntimeError: not here"
+    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(3, 2)), "fake", idle) == "RuntimeError: not here"
 
 
 @pytest.mark.parametrize(
@@ -48,13 +53,13 @@ def test_an_operation_that_fails_on_all_that_the_cpu_accepts_is_missing(monkeypa
 )
 def test_an_operation_that_works_for_some_plain_input_is_not(works: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     Fake(monkeypatch, lambda x: not works(x))
-    assert why_failing(call(torch.exp, torch.arange(6.0).reshape(2, 3).t()), "fake") == ""
+    assert why_failing(call(torch.exp, torch.arange(6.0).reshape(2, 3).t()), "fake", idle) == ""
 
 
 def test_what_the_cpu_refuses_too_is_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     Fake(monkeypatch, lambda *_: True)
-    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(4)), "fake") == ""
-    assert why_failing(call(torch.linalg.cholesky, torch.ones(3)), "fake") == ""
+    assert why_failing(call(torch.mm, torch.ones(2, 3), torch.ones(4)), "fake", idle) == ""
+    assert why_failing(call(torch.linalg.cholesky, torch.ones(3)), "fake", idle) == ""
 
 
 def test_indices_keep_their_values_and_tensors_that_belong_together_their_shapes(
@@ -67,13 +72,13 @@ def test_indices_keep_their_values_and_tensors_that_belong_together_their_shapes
         return True
 
     Fake(monkeypatch, fails)
-    assert why_failing(call(torch.take, torch.arange(6.0), torch.tensor([5, 0])), "fake")
+    assert why_failing(call(torch.take, torch.arange(6.0), torch.tensor([5, 0])), "fake", idle)
     assert seen == [([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [5, 0]), ([1.0] * 6, [5, 0])]
 
 
 def test_a_failure_on_empty_tensors_alone_is_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     Fake(monkeypatch, lambda x: x.numel() == 0)
-    assert why_failing(call(torch.exp, torch.ones(0, 3)), "fake") == ""
+    assert why_failing(call(torch.exp, torch.ones(0, 3)), "fake", idle) == ""
 
 
 def test_the_operation_that_raised_is_recorded() -> None:
@@ -127,6 +132,30 @@ def test_a_dtype_that_a_device_lacks_is_the_reason_rather_than_the_operation(mon
     monkeypatch.setitem(FEATURES, "complex64", refuse)
     told = Prober("cpu").why_lacking(call(torch.exp, torch.ones(2, dtype=torch.complex64)))
     assert told == "cpu lacks complex64: KeyError: 'torch.complex64'"
+
+
+def test_memory_that_runs_out_while_looking_is_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setitem(FEATURES, "int64", refuse)
+    assert why_missing("int64", "cpu") == ""
+    monkeypatch.setattr(
+        "conformance.worker.probing.attempt",
+        lambda *given: None if given[2] == "cpu" else RuntimeError("CUDA out of memory"),
+    )
+    assert why_failing(call(torch.exp, torch.ones(3)), "fake", idle) == ""
+
+
+def test_a_device_is_waited_for_with_what_its_module_has_if_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[str] = []
+    works = types.SimpleNamespace(synchronize=lambda: waited.append("here"))
+    monkeypatch.setattr(torch, "fake", works, raising=False)
+    waiter("fake:1")()
+    assert waited == ["here"] * 2  # once to try it
+    monkeypatch.setattr(torch, "fake", types.SimpleNamespace(synchronize=lambda: 1 / 0), raising=False)
+    waiter("fake")()
+    waiter("nothing")()
 
 
 @pytest.mark.parametrize(
