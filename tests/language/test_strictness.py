@@ -63,7 +63,7 @@ STEPS = {
         "2:65: raises.match.regex: a repetition inside a repetition can take for ever (repeat one of the two only)"
     ),
     "- {do: a.sum(), raises: {type: RuntimeError, match: {regx: a}}}": (
-        "2:53: raises.match: expected a list or text or a mapping with kernel, "
+        "2:53: raises.match: expected a list or text, "
         "got a mapping with the keys regx (did you mean 'regex'?)"
     ),
     "- expect: {str(a): \"'x'\"}": (
