@@ -24,6 +24,7 @@ from conformance.worker.values import (
     Unobservable,
     agree,
     all_are,
+    display_difference,
     display_value,
     name_of_node,
     plain,
@@ -53,7 +54,7 @@ def sees(look: Callable[[Any], Any], meant: Optional[Callable[[Any, Any], Any]] 
         if meant is not None:
             expected = meant(expected, case)
         observed = look(subject)
-        return None if agree(observed, expected, EXACT) else (display_value(expected), display_value(observed))
+        return None if agree(observed, expected, EXACT) else display_difference(expected, observed, EXACT)
 
     return compare
 
@@ -159,7 +160,8 @@ def check_value(subject: Any, expected: Any, case: Any, tolerance: Dict[str, flo
     if fine:
         return None
     source = f" ({expected['expr']})" if isinstance(expected, dict) and "expr" in expected else ""
-    return display_value(plain(wanted)) + source, display_value(observed)
+    told, seen = display_difference(plain(wanted), observed, limits)
+    return told + source, seen
 
 
 def check_grad(subject: torch.Tensor, expected: Any, case: Any, tolerance: Dict[str, float]) -> Mismatch:

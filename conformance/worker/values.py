@@ -199,3 +199,30 @@ def display_value(value: Any) -> str:
             + "}"
         )
     return str(value)
+
+
+def display_difference(expected: Any, observed: Any, tolerance: Tuple[float, float]) -> Tuple[str, str]:
+    """Return two plain values that don't agree as a message shows them, so that the difference is seen.
+
+    Where both look alike, in few digits or behind a cut, the first place where they differ is shown.
+    """
+    shown = display_value(expected), display_value(observed)
+    if shown[0] != shown[1]:
+        return shown
+    pairs: List[Tuple[str, Any, Any]] = []
+    if isinstance(expected, list) and isinstance(observed, list):
+        pairs = [(f"[{index}]", *pair) for index, pair in enumerate(zip(expected, observed))]  # noqa: B905 - Python 3.8
+        pairs += [("the length", len(expected), len(observed))]
+    elif isinstance(expected, dict) and isinstance(observed, dict):
+        pairs = [(f"{key}", value, observed[key]) for key, value in expected.items() if key in observed]
+        pairs += [("the keys", sorted(expected), sorted(observed))]
+    for place, first, second in pairs:
+        if not agree(second, first, tolerance):
+            inner = display_difference(first, second, tolerance)
+            return f"{place}: {inner[0]}", f"{place}: {inner[1]}"
+    if isinstance(expected, float) and isinstance(observed, float):
+        for digits in range(8, 18):
+            shown = f"{expected:.{digits}g}", f"{observed:.{digits}g}"
+            if shown[0] != shown[1]:
+                return shown
+    return repr(expected), repr(observed)

@@ -63,8 +63,7 @@ STEPS = {
         "2:65: raises.match.regex: a repetition inside a repetition can take for ever (repeat one of the two only)"
     ),
     "- {do: a.sum(), raises: {type: RuntimeError, match: {regx: a}}}": (
-        "2:53: raises.match: expected a list or text, "
-        "got a mapping with the keys regx (did you mean 'regex'?)"
+        "2:53: raises.match: expected a list or text, got a mapping with the keys regx (did you mean 'regex'?)"
     ),
     "- expect: {str(a): \"'x'\"}": (
         "2:20: expect.str(a): is text in quotation marks, as an expression (write {text: …})"

@@ -16,6 +16,7 @@ from conformance.worker.values import (
     Unobservable,
     agree,
     all_are,
+    display_difference,
     display_value,
     elements,
     flipped,
@@ -127,6 +128,22 @@ def test_the_tolerance_is_the_absolute_one_and_a_share_of_what_is_expected(
     observed: complex, expected: complex, fine: bool
 ) -> None:
     assert near(observed, expected, CLOSE) is fine
+
+
+@pytest.mark.parametrize(
+    ("expected", "observed", "told"),
+    [
+        (1.0, 2.0, ("1.0", "2.0")),
+        (0.1, 0.10000000004, ("0.1", "0.10000000004")),
+        ([0.0] * 20 + [1.0, 2.0], [0.0] * 20 + [1.0, 3.0], ("[21]: 2.0", "[21]: 3.0")),
+        ([[0.5] * 20], [[0.5] * 21], ("[0]: the length: 20", "[0]: the length: 21")),
+        ({"a": 1.0, "b": [1 / 3]}, {"a": 1.0, "b": [1 / 3 + 1e-9]}, ("b: [0]: 0.333333333", "b: [0]: 0.333333334")),
+        (1 / 3, 1 / 3 + 1e-16, ("0.3333333333333333", "0.3333333333333334")),
+        (1.0, 1 + 0j, ("1.0", "1+0j")),
+    ],
+)  # fmt: skip
+def test_the_difference_of_two_values_is_seen(expected: Any, observed: Any, told: tuple[str, str]) -> None:
+    assert display_difference(expected, observed, (0.0, 0.0)) == told
 
 
 def test_whole_numbers_have_no_tolerance() -> None:
