@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from conformance.worker.lacking import (
@@ -99,3 +104,24 @@ def test_memory_that_runs_out_is_nothing_that_a_device_lacks(error: Exception) -
     for device in ("cuda", "mps", "npu"):
         assert why_lacking(error, device, "float32") is None
     assert not is_out_of_memory(RuntimeError("expected a tensor in host memory"))
+
+
+def messages() -> list[dict[str, Any]]:
+    """Return errors of real back-ends, each with whether something was missing there, as somebody found who looked."""
+    text = (Path(__file__).parent / "messages.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def error_of(row: dict[str, Any]) -> Exception:
+    kind = getattr(builtins, row["exception"], None) or type(row["exception"], (Exception,), {})
+    made: Exception = kind(row["message"])
+    return made
+
+
+@pytest.mark.parametrize("part", ["known", "set aside"])
+def test_words_of_real_back_ends_never_excuse_what_is_wrong_and_tell_most_of_what_is_missing(part: str) -> None:
+    """What they don't tell is found by trying."""
+    rows = [row for row in messages() if row["part"] == part]
+    told = [row for row in rows if why_lacking(error_of(row), row["device"], "float32") is not None]
+    assert [row["message"] for row in told if not row["is_missing"]] == []
+    assert len(told) > 0.6 * sum(row["is_missing"] for row in rows)
