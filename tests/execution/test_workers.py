@@ -110,7 +110,10 @@ def test_a_case_that_never_ends_is_a_timeout_and_the_rest_runs(session: Session)
     session.cases(first=GOOD, endless=endless, second=GOOD)
     result = session.run("--case-timeout", "1")
     assert result.statuses == {"first": "pass", "endless": "timeout", "second": "pass"}
-    assert result.outcomes["endless"]["reason"] == "no answer within 1 s; the worker was killed"
+    found = result.outcomes["endless"]
+    assert found["step"] == 0
+    assert found["reason"].startswith(f"no answer within 1 s; the worker was killed in line {found['line']} after 1.")
+    assert f", line {found['line']} in <module>" in found["stderr"]  # the stack of Python
     assert "the case did not end in time" in result.output
 
 

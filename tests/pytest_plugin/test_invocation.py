@@ -154,4 +154,5 @@ def test_a_profile_says_how_long_a_case_may_take(session: Session) -> None:
     session.write("profile.yaml", PROFILE + "seconds: 1\n")
     session.write("broken.py", "import time, torch\ndef begin():\n    torch.Tensor.sinh = lambda _: time.sleep(60)\n")
     found = session.run("--profile", "profile.yaml").outcomes["sinh"]
-    assert (found["status"], found["reason"]) == ("timeout", "no answer within 1 s; the worker was killed")
+    assert found["status"] == "timeout"
+    assert found["reason"].startswith("no answer within 1 s; the worker was killed in line ")
