@@ -363,7 +363,7 @@ def test_a_case_leads_to_what_has_its_cause(shown: Shower) -> None:
 def test_a_cause_is_a_filter_of_the_form_and_one_that_is_unknown_fits_nothing(shown: Shower) -> None:
     page = shown(caused_report())
     page.locator(".choice[data-name=cause] summary").click()
-    page.get_by_label("1 unsupported: no kernel").check()
+    page.get_by_label("1 missing: no kernel").check()
     expect(page.locator("#found")).to_have_text("1 of 5 cases in 1 column")
     page = shown(caused_report(), fragment="#?cause=none")
     assert "Nothing fits the filters." in page.locator("#table").inner_text()
