@@ -220,6 +220,7 @@ class Prober:
     def __init__(self, device: str, absent: Sequence[str] = ()) -> None:
         self.device = device
         self.wait = waiter(device)
+        self.absent = frozenset(absent)
         self.missing: Dict[str, str] = dict.fromkeys(absent, "by design, as its profile says")
         self.operations: Dict[Tuple[Any, ...], str] = {}
 
@@ -239,7 +240,7 @@ class Prober:
     def silent(self) -> List[str]:
         """The features that a device may lack without an error."""
         lacked = [name for name in DOUBLES if self.why_missing(name) not in ("", WRONG)]
-        return [*lacked, *(name for name in ("aliasing-views",) if self.missing.get(name, WRONG) != WRONG)]
+        return [*lacked, *self.absent.intersection(["aliasing-views"])]
 
     def why_lacking(self, call: Call) -> Optional[str]:
         """Return what the device lacks for a call, or None where it has all that the call needs."""

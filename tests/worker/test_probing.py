@@ -178,7 +178,9 @@ def test_a_case_in_double_precision_says_nothing_of_a_device_that_has_none(monke
     def refuse(_: str) -> None:
         raise TypeError("no double here")
 
-    assert Prober("cpu").silent == []
+    prober = Prober("cpu")
+    assert {prober.why_missing(name) for name in ("float64", "complex128", "aliasing-views")} == {""}
+    assert prober.silent == []
     monkeypatch.setitem(FEATURES, "float64", refuse)
     prober = Prober("cpu")
     assert prober.silent == ["float64"]
