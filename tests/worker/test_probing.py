@@ -163,14 +163,14 @@ def test_a_device_is_waited_for_with_what_its_module_has_if_that_works(monkeypat
     [(0.0, ""), (3e-8, "LessPrecise: computed in single precision"), (0.1, WRONG)],
 )
 def test_double_precision_is_judged_by_digits(shift: float, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    exp = torch.Tensor.exp
+    exp = torch.exp
     made: list[Any] = []
 
     def off(tensor: torch.Tensor) -> torch.Tensor:
         made.append(tensor)
-        return exp(tensor) + (shift if len(made) == 1 else 0.0)  # the first is that of the device
+        return exp(tensor) + (shift if len(made) == 2 else 0.0)  # the second is that of the device in this dtype
 
-    monkeypatch.setattr(torch.Tensor, "exp", off)
+    monkeypatch.setattr(torch, "exp", off)
     assert why_missing("float64", "cpu") == told
 
 
@@ -211,3 +211,14 @@ def test_an_operation_that_refuses_its_arguments_is_there(monkeypatch: pytest.Mo
     made = call(torch.exp, torch.ones(2))
     assert Prober("fake").why_lacking(made) is not None
     assert Prober("fake").why_lacking(made._replace(error=TypeError("expected an npu tensor, but got cpu"))) is None
+
+
+def test_an_operation_that_is_missing_altogether_says_nothing_of_a_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: torch.Tensor) -> None:
+        raise RuntimeError("error 17")
+
+    for name in ("exp", "square", "add"):
+        monkeypatch.setattr(torch, name, missing)
+    monkeypatch.setattr(torch.Tensor, "__add__", missing)
+    assert {why_missing(name, "cpu") for name in ("float64", "complex128", "float16", "int64")} == {""}
+    assert Prober("cpu").silent == []
