@@ -305,3 +305,13 @@ def test_operands_on_two_devices_are_refused_as_on_a_real_one(library: Path, tmp
     )
     _, printed, outcomes = run(library, tmp_path / "out", str(cases), TOY_LIKE="cuda")
     assert [outcome["status"] for outcome in outcomes.values()] == ["fail", "pass"], printed
+
+
+def test_a_wrong_gradient_is_found_on_a_device_without_double_precision(library: Path, tmp_path: Path) -> None:
+    chosen = ("-k", "sigmoid and not differences")
+    _, printed, whole = run(library, tmp_path / "whole", *chosen, TOY_FAULT="1")
+    status, printed, found = run(library, tmp_path / "mps", *chosen, TOY_FAULT="1", TOY_LIKE="mps")
+    assert status == 1, printed
+    lost = [case for case, each in whole.items() if each["status"] == "fail" and found[case]["status"] != "fail"]
+    assert lost == [], [found[case] for case in lost]
+    assert found["sigmoid-times-broadcast-weights"]["status"] == "fail"

@@ -48,13 +48,16 @@ class Call(NamedTuple):
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
-    """While it is on, keeps the last call of an operation that raised an error, and notes which features are used.
+    """While it is on, keeps the last call of an operation that raised an error, and notes what a device is used for.
+
+    What runs on the CPU beside it, such as the expected values in double precision, is no use of the device.
 
     It waits for the device after each operation, so that a late error is raised by the operation whose it is.
     """
 
-    def __init__(self, wait: Callable[[], Any]) -> None:
+    def __init__(self, device: str, wait: Callable[[], Any]) -> None:
         super().__init__()
+        self.kind = device.partition(":")[0]
         self.wait = wait
         self.raised: Optional[Call] = None
         self.used: Set[str] = set()  # dtypes; and aliasing-views, where a view or what it is of is written to
@@ -62,7 +65,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         arguments = args, kwargs or {}
-        self.used.update(dtypes_in(arguments))
+        if self.is_there(arguments):
+            self.used.update(dtypes_in(arguments))
         if func._schema.is_mutable and any(id(each) in self.viewed for each in args):
             self.used.add("aliasing-views")
         try:
@@ -75,6 +79,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
         if is_view and func.__name__ != "detach.default":  # which autograd itself calls when it accumulates
             self.viewed.update((id(each), each) for each in (args[0], result) if isinstance(each, torch.Tensor))
         return result
+
+    def is_there(self, arguments: Any) -> bool:
+        """Whether a call takes tensors of the device, or makes some there."""
+        leaves = tree_flatten(arguments)[0]
+        places = [each.device if isinstance(each, torch.Tensor) else each for each in leaves]
+        return any(isinstance(place, torch.device) and place.type == self.kind for place in places)
 
 
 def dtypes_in(arguments: Any) -> List[str]:

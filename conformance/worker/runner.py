@@ -80,7 +80,7 @@ class Runner:
         if self.device.partition(":")[0] in FULL_DEVICES or not (errors or self.prober.silent):
             return None
         self.notes.answer(answer)
-        recorder = Recorder(self.prober.wait)
+        recorder = Recorder(self.device, self.prober.wait)
 
         def recorded(run: CaseRun) -> Dict[str, Any]:
             with recorder:

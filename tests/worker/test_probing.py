@@ -82,7 +82,7 @@ def test_a_failure_on_empty_tensors_alone_is_no_sign(monkeypatch: pytest.MonkeyP
 
 
 def test_the_operation_that_raised_is_recorded() -> None:
-    recorder = Recorder(lambda: None)
+    recorder = Recorder("cpu", lambda: None)
     x = torch.ones(2, 3, requires_grad=True)
     with pytest.raises(RuntimeError), recorder:
         (x.exp() @ x).sum().backward()
@@ -99,7 +99,7 @@ def test_an_error_that_comes_late_belongs_to_the_operation_that_made_it() -> Non
         if late:
             raise RuntimeError(late.pop())
 
-    recorder = Recorder(wait)
+    recorder = Recorder("cpu", wait)
     x = torch.ones(2)
     late.append("of exp")
     with pytest.raises(RuntimeError, match="of exp"), recorder:
@@ -192,7 +192,7 @@ def test_a_case_in_double_precision_says_nothing_of_a_device_that_has_none(monke
 
 def test_what_a_profile_declares_absent_is_believed_where_a_case_uses_it() -> None:
     prober = Prober("cpu", ["aliasing-views", "complex64"])
-    recorder = Recorder(lambda: None)
+    recorder = Recorder("cpu", lambda: None)
     x = torch.zeros(2, 2)
     y = torch.zeros(2)
     with recorder:
@@ -222,3 +222,20 @@ def test_an_operation_that_is_missing_altogether_says_nothing_of_a_dtype(monkeyp
     monkeypatch.setattr(torch.Tensor, "__add__", missing)
     assert {why_missing(name, "cpu") for name in ("float64", "complex128", "float16", "int64")} == {""}
     assert Prober("cpu").silent == []
+
+
+def test_what_is_computed_beside_a_device_is_no_use_of_it() -> None:
+    recorder = Recorder("meta:0", lambda: None)
+    wide = torch.ones(2, dtype=torch.float64)
+    there = torch.ones(2, device="meta")
+    with recorder:
+        wide.exp().to(torch.complex128)
+        there.exp()
+    assert recorder.used == {"float32"}
+    with recorder:
+        wide.to("meta")
+    assert recorder.used == {"float32", "float64"}
+    recorder.used.clear()
+    with recorder:
+        torch.empty(2, dtype=torch.complex64, device="meta")
+    assert recorder.used == {"complex64"}
