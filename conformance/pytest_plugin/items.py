@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,15 @@ class CaseItem(pytest.Item):
             return super().repr_failure(excinfo, style)
         message = f"{self.outcome.status}: {self.outcome.summary}"
         line = line_in_file(self.conformance.case_set.whole_case(self.case), self.outcome)
-        return FailureRepr(self, ReprFileLocation(self.case.file, line, message))
+        return FailureRepr(self.failure_text, ReprFileLocation(self.case.file, line, message))
+
+    def failure_text(self) -> str:
+        assert self.outcome is not None
+        known = self.conformance.issues.of(self.path.parent).about(self.case.id, self.target, self.conformance.build)
+        cases = self.conformance.case_set
+        whole = cases.whole_case(self.case)
+        text = failure_text(whole, self.target, self.outcome, cases.rules_of(self.path), known)
+        return f"{text}\n\nrun it alone: {self.conformance.command(self.path, self.name)}"
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         return self.path, self.case.line - 1, self.name
@@ -166,17 +174,10 @@ class CaseItem(pytest.Item):
 class FailureRepr(TerminalRepr):
     """The text of a failing item, made only if it is printed."""
 
-    def __init__(self, item: CaseItem, where: ReprFileLocation) -> None:
-        self.item = item
-        self.reprcrash = where
+    def __init__(self, text: Callable[[], str], where: ReprFileLocation) -> None:
+        self.text = text
+        self.reprcrash = where  # its message stands in pytest's short summary
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        item = self.item
-        assert item.outcome is not None
-        known = item.conformance.issues.of(item.path.parent).about(item.case.id, item.target, item.conformance.build)
-        cases = item.conformance.case_set
-        whole = cases.whole_case(item.case)
-        text = failure_text(whole, item.target, item.outcome, cases.rules_of(item.path), known)
-        for line in text.splitlines():
+        for line in self.text().splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))
-        tw.line(f"\nrun it alone: {item.conformance.command(item.path, item.name)}")

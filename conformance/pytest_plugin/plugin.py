@@ -4,15 +4,17 @@ pytest's own process never imports torch, except with `--isolation none`. The wo
 an argument holds cases, so that it imports torch while the case files are read.
 """
 
+import dataclasses
 import gc
 from collections.abc import Generator, Iterator, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from _pytest._code.code import ReprFileLocation
 
 from conformance.execution.fork_server import Refused
 from conformance.language.files import SUFFIXES, is_case_file, nearest
@@ -25,7 +27,7 @@ from conformance.model.status import TABLE
 from conformance.pytest_plugin import distributed
 from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.invocation import note_command, tell_command
-from conformance.pytest_plugin.items import CaseFile, CaseItem
+from conformance.pytest_plugin.items import CaseFile, CaseItem, FailureRepr
 from conformance.pytest_plugin.options import add_markers, add_options, profile_of
 from conformance.pytest_plugin.protocol import is_shortened, needs_phases, run_shortened
 from conformance.pytest_plugin.recorder import Recorder
@@ -187,6 +189,8 @@ class RunHooks:
                     build=self.conformance.build, collected=self.collected, why_deselected=deselected
                 )
                 attached["start"] = msgspec.to_builtins(start)
+            if isinstance(report.longrepr, FailureRepr):
+                attached["where"] = dataclasses.asdict(report.longrepr.reprcrash)
             report.__dict__["conformance"] = attached  # builtins alone, which pytest-xdist can serialize
             if outcome.status == "unsupported":  # else pytest shows a line of this package as the place of the skip
                 report.longrepr = (item.case.file, item.case.line, f"Skipped: {outcome.reason}")
@@ -199,6 +203,9 @@ class RunHooks:
             return
         self.defects += TABLE[attached["status"]].pytest == "error"
         node = getattr(report, "node", None)  # a pytest-xdist worker
+        where = attached.pop("where", None)
+        if isinstance(report.longrepr, str) and where is not None:  # pytest-xdist sends the text alone
+            report.longrepr = FailureRepr(partial(str, report.longrepr), ReprFileLocation(**where))
         start = attached.pop("start", None)
         if start is not None:
             self.take_start(msgspec.convert(start, distributed.WorkerStart), node)

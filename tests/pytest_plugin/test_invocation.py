@@ -63,6 +63,19 @@ def test_with_processes_of_pytest_xdist(session: Session) -> None:
     assert words == ["pytest", "--profile", "profile.yaml", "first.yaml::sinh[cpu-float32]"]
 
 
+def test_the_summary_of_a_service_repeats_no_text_of_a_failure(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_service = {**session.environment(), "CI": "true"}
+    monkeypatch.setattr(session, "environment", lambda: on_service)
+    for more in ([], ["-n", "1"]):
+        output = session.run("--profile", "profile.yaml", *more).output
+        assert output.count("run it alone") == 1
+        summary = output.partition("short test summary")[2]
+        assert "first.yaml::sinh[cpu-float32] - fail: a: " in summary
+        assert summary.count("\n") == 3, summary
+
+
 @pytest.mark.parametrize("more", ["", "-n 1"])
 def test_in_the_flow_of_the_command_on_cases_of_ones_own(session: Session, more: str) -> None:
     given = shlex.split(f"python -m conformance run first.yaml --device-module broken --dtype float64 -q {more}")
