@@ -41,7 +41,7 @@ def holds_case_files(path: Path) -> bool:
 def case_files(places: Iterable[Path]) -> Iterator[Path]:
     """Yield the files among `places`, and the case files in directories among them."""
     for place in places:
-        yield from sorted(filter(is_case_file, place.iterdir())) if place.is_dir() else [place]
+        yield from sorted(filter(is_case_file, place.rglob("*"))) if place.is_dir() else [place]
 
 
 def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:

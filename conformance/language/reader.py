@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from conformance.language import expansion
 from conformance.language.errors import CaseFileError, Problem
+from conformance.language.operations import check_operation, of_operation
 from conformance.language.rows import check_rows
 from conformance.language.schema import load_schema, reporter, validator_of
 from conformance.language.spellings import check_spellings, check_use, read_programs
@@ -31,8 +32,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
     CHECK_FILE(root, "", lambda place, path, *message: report(place, _short(path), *message))
     broken = frozenset(problem.line for problem in problems)
     programs = read_programs(root, report, broken)
-    listed = root.value.get("cases") if isinstance(root.value, dict) else None
-    nodes = listed.value if listed is not None and isinstance(listed.value, list) else []
+    nodes = listed_in(root, "cases")
     lines = text.splitlines(keepends=True)
     cases: list[Case] = []
     ids: dict[str, int] = {}
@@ -55,11 +55,22 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
             if first != node.line:
                 report(node.value["id"], "id", f"{own_id!r} stands twice", f"first in line {first}")
         cases += found
+    for node in listed_in(root, "ops"):
+        if isinstance(node.value, dict) and broken.isdisjoint(node.lines()):
+            check_operation(node, report)
+            if not problems:
+                cases += written([("", node.line, of_operation(node))], rules, name, report, "op")
     if not problems:
         check_use(programs, nodes, report)
     if problems:
         raise CaseFileError(problems)
     return [replace(case, topic=root.value["topic"].value) for case in cases]
+
+
+def listed_in(root: Node, key: str) -> list[Node]:
+    """Return the nodes of a list of a case file, or none where it is absent or no list."""
+    listed = root.value.get(key) if isinstance(root.value, dict) else None
+    return listed.value if listed is not None and isinstance(listed.value, list) else []
 
 
 def written_out(
@@ -78,7 +89,14 @@ def written_out(
             variants.append((where, node.line, expansion.on_program(node, program)))
     if len(variants) > MOST_CASES:
         report(node, what, f"expected at most {MOST_CASES} cases to be written out, got {len(variants)}")
-    for where, line, variant in variants[:MOST_CASES]:
+    yield from written(variants[:MOST_CASES], rules, name, report, what)
+
+
+def written(
+    variants: Iterable[tuple[str, int, Node]], rules: Mapping[str, Rule], name: str, report: Any, what: str
+) -> Iterator[Case]:
+    """Yield expanded cases, each with words that tell it from the others and with its line, as they are written out."""
+    for where, line, variant in variants:
         text, placed = write_case(variant, line)
         problems: list[Problem] = []
         data = read_case(placed, rules, reporter(name, problems))

@@ -6,12 +6,12 @@ import os
 import traceback
 from typing import Any, Dict
 
-from conformance.worker import checks, factories, functions, namespace, reference, sandbox, storage, values
+from conformance.worker import checks, derivatives, factories, functions, namespace, reference, sandbox, storage, values
 from conformance.worker.failures import MESSAGE, TORCH, portable_message
 
 OWN = os.path.dirname(__file__) + os.sep
 # Modules whose functions a case calls: errors that they raise below code of the case are the case's.
-OFFERED = frozenset(module.__file__ for module in (factories, functions, namespace, sandbox))
+OFFERED = frozenset(module.__file__ for module in (derivatives, factories, functions, namespace, sandbox))
 # Functions that only read properties of tensors, like the lambdas of the checks: their errors are torch's.
 LOOKS = frozenset(
     function.__code__

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List
 import torch
 
 from conformance.language import vocabulary
+from conformance.worker.derivatives import derivatives
 from conformance.worker.factories import array_on_device, moved, on_device, seeded, seeded_like, seeded_normal
 from conformance.worker.functions import in_thread, in_threads, pickled
 from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, writable
@@ -121,6 +122,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
+        derivatives=derivatives,
         __build_class__=builtins.__build_class__, __readable__=readable, __writable__=writable,
         __base__=base_checker(bases()),
     )  # fmt: skip

@@ -234,6 +234,9 @@ class CaseRun:
                 continue
             try:
                 subject = self.log if is_log(entry) else self.evaluate(entry["subject"])
+            except Unobservable as error:
+                self.unobserved.append({"line": self.line, "path": entry["subject"], "reason": str(error)})
+                continue
             except (Exception, GeneratorExit) as error:
                 ending = self.own_defect(error) or self.lacking(error)
                 if ending is not None:

@@ -151,6 +151,9 @@ def check(line: int, path: str, it: Any, tolerance: Any = (), **wanted: Any) -> 
         return failures
     try:
         subject = it if path.isidentifier() else it()
+    except Unobservable as error:
+        UNOBSERVED.append(f"{path}: {error}")
+        return []
     except (Exception, GeneratorExit) as error:
         stop_if_lacking(error)
         return [failure(line, path, "a value", plain(error))]

@@ -1,0 +1,158 @@
+"""Derivatives by differences: what the values of a function say of its derivatives, and how sure that is.
+
+A derivative comes from central differences with steps that are halved, extrapolated to a step of 0 (Richardson's method);
+the disagreement of the extrapolations is the error. Where the derivatives from the left and from the right differ, any
+number between them is a subgradient. Where the differences do not settle, nothing is known.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Callable, List, NamedTuple, Sequence, Tuple
+
+import torch
+
+# Step sizes in units of a probe, each half of the one before.
+STEPS = tuple(2.0**-level for level in range(4, 8))
+MORE_STEPS = tuple(2.0**-level for level in range(2, 8))
+EPS = torch.finfo(torch.float64).eps
+INACCURATE = 1e-6  # relative error of a derivative that is taken for right: some functions are not better in double precision
+WORST = 1e-5  # a derivative with a larger error, relative to its size, counts as unknown
+
+Values = List[torch.Tensor]  # on the CPU, in double precision
+
+
+class Probe(NamedTuple):
+    """A direction: how far each input is moved, what derivatives along it are divided by, and in which steps."""
+
+    directions: Values
+    unit: torch.Tensor
+    steps: Tuple[float, ...] = STEPS
+
+
+class Slopes(NamedTuple):
+    """Bounds of derivatives, each of shape (probes, outputs): infinite where nothing is known."""
+
+    low: torch.Tensor
+    high: torch.Tensor
+
+    def times(self, weights: torch.Tensor) -> Slopes:
+        """Return the slopes multiplied by weights of a shape that fits; what is unknown becomes nan or infinite."""
+        low, high = self.low * weights, self.high * weights
+        return Slopes(torch.minimum(low, high), torch.maximum(low, high))
+
+    def sum(self, dim: int) -> Slopes:
+        low, high = self.low.sum(dim), self.high.sum(dim)
+        known = low.isfinite() & high.isfinite()  # inf - inf is nan
+        everything = torch.full_like(low, math.inf)
+        return Slopes(torch.where(known, low, -everything), torch.where(known, high, everything))
+
+    @property
+    def is_known(self) -> torch.Tensor:
+        return self.low.isfinite() & self.high.isfinite()
+
+
+def real_vector(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return all numbers of tensors in one vector of float64 on the CPU, a complex number as two."""
+    parts = [torch.view_as_real(each.resolve_conj()) if each.is_complex() else each for each in tensors]
+    flat = [each.detach().to("cpu", torch.float64).reshape(-1) for each in parts]
+    return torch.cat(flat) if flat else torch.zeros(0, dtype=torch.float64)
+
+
+def magnitude(values: torch.Tensor) -> torch.Tensor:
+    """Return a power of two near the absolute value of each element, and 1 for 0."""
+    size = values.abs().double()
+    return torch.exp2(torch.where(size == 0, torch.ones_like(size), size).log2().round())
+
+
+def single_probes(values: Values) -> List[Probe]:
+    """Return a probe for each number of the inputs; one for the real and one for the imaginary part of a complex one."""
+    probes = []
+    for index, value in enumerate(values):
+        for place, unit in itertools.product(range(value.numel()), [1.0, 1j] if value.is_complex() else [1.0]):
+            direction = torch.zeros(value.numel(), dtype=value.dtype)
+            direction[place] = unit
+            directions = [torch.zeros_like(each) for each in values]
+            directions[index] = direction.reshape(value.shape)
+            probes.append(Probe(directions, torch.ones(1)))
+    return probes
+
+
+def elementwise_probes(values: Values, relative: bool) -> List[Probe]:
+    """Return a probe for each input that moves all of its elements, by as much as they are or by 1."""
+    probes = []
+    for index, value in enumerate(values):
+        size = magnitude(value) if relative else torch.ones(value.shape, dtype=torch.float64)
+        directions = [torch.zeros_like(each) for each in values]
+        directions[index] = size.to(value.dtype)
+        probes.append(Probe(directions, size.reshape(-1), MORE_STEPS))
+    return probes
+
+
+def slopes(function: Callable[[Values], torch.Tensor], values: Values, probes: Sequence[Probe]) -> Slopes:
+    """Return the derivatives of `function`, which returns a vector of float64, in the direction of each probe."""
+    middle = function(values)
+    found = [one_slope(function, values, middle, probe) for probe in probes]
+    if not found:
+        none = torch.zeros(0, middle.numel(), dtype=torch.float64)
+        return Slopes(none, none)
+    return Slopes(torch.stack([each.low for each in found]), torch.stack([each.high for each in found]))
+
+
+def one_slope(
+    function: Callable[[Values], torch.Tensor], values: Values, middle: torch.Tensor, probe: Probe
+) -> Slopes:
+    steps = probe.steps
+    plus: Values = []
+    minus: Values = []
+    for step in steps:
+        for sign, side in ((step, plus), (-step, minus)):
+            pairs = zip(values, probe.directions)  # noqa: B905 - Python 3.8
+            side.append(function([value + sign * direction for value, direction in pairs]))
+    size = torch.stack([middle, *plus, *minus]).abs().amax(0)
+    best, error = extrapolated([(up - down) / (2 * step) for up, down, step in zip(plus, minus, steps)], steps, size)  # noqa: B905 - Python 3.8
+    bends = [(up - 2 * middle + down).abs() / step for up, down, step in zip(plus[-2:], minus[-2:], steps[-2:])]
+    right, left = (plus[-1] - middle) / steps[-1], (middle - minus[-1]) / steps[-1]
+    steepest = torch.maximum(right.abs(), left.abs())
+    is_bent = (bends[1] > 0.6 * bends[0]) & (bends[1] > 1e-5 * steepest) & (bends[1] > 32 * EPS * size / steps[-1])
+    is_broken = is_bent & (bends[1] > 1.3 * bends[0])
+    slack = 0.02 * steepest
+    doubt = 20 * error + INACCURATE * best.abs()
+    low = torch.where(is_bent, torch.minimum(right, left) - slack, best - doubt)
+    high = torch.where(is_bent, torch.maximum(right, left) + slack, best + doubt)
+    known = ~is_broken & low.isfinite() & high.isfinite() & size.isfinite()
+    known &= is_bent | (error <= WORST * torch.maximum(best.abs(), WORST * size))
+    everything = torch.full_like(low, math.inf)
+    unit = probe.unit.repeat(low.numel() // probe.unit.numel()) if low.numel() else probe.unit
+    return Slopes(torch.where(known, low, -everything) / unit, torch.where(known, high, everything) / unit)
+
+
+def extrapolated(
+    central: List[torch.Tensor], steps: Sequence[float], size: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Return the limit of central differences whose steps are halved, and an estimate of its error."""
+    best, error = central[0], torch.full_like(central[0], math.inf)
+    before = [central[0]]
+    for value, step in zip(central[1:], steps[1:]):
+        row = [value]
+        is_fine = step <= steps[-3]  # else steps that skip over what is between them could settle early
+        noise = 4 * EPS * size / step
+        for order, coarser in enumerate(before, 1):
+            finer = row[-1]
+            row.append(finer + (finer - coarser) / (4**order - 1))
+            doubt = torch.maximum((row[-1] - finer).abs(), (row[-1] - coarser).abs()) + noise
+            better = (doubt < error) & is_fine  # never with nan
+            best, error = torch.where(better, row[-1], best), torch.where(better, doubt, error)
+        before = row
+    return best, error
+
+
+def combined(finer: Slopes, coarser: Slopes) -> Slopes:
+    """Return the narrower bounds of two ways to find them; where they contradict each other nothing is known."""
+    known = finer.is_known
+    contradict = known & coarser.is_known & ((coarser.low > finer.high) | (coarser.high < finer.low))
+    narrower = known & ~contradict & coarser.is_known & ((coarser.high - coarser.low) < (finer.high - finer.low))
+    everything = torch.full_like(finer.low, math.inf)
+    low = torch.where(narrower, coarser.low, torch.where(contradict, -everything, finer.low))
+    return Slopes(low, torch.where(narrower, coarser.high, torch.where(contradict, everything, finer.high)))

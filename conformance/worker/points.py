@@ -1,0 +1,117 @@
+"""The points at which an operation is differentiated: ordinary ones, and the hard points of each class of input.
+
+All numbers come from a formula, so that each device, dtype and run has the same. Nothing is chosen for an operation:
+where one is not defined or not differentiable, the point says nothing of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
+
+import torch
+
+from conformance.worker.differences import Values
+
+# Numbers at which formulas break: zeros, ends of domains, where series and asymptotic formulas take over, and what under-
+# or overflows once it is squared, multiplied or exponentiated.
+HARD = (
+    0.0, 1e-20, 1e-8, 1e-3, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 2.5, 3.0, 3.7, 4.0, 5.0, 6.0, 7.3, 8.0,
+    10.0, 15.0, 20.0, 31.0, 50.0, 89.0, 100.0, 710.0, 1e3, 1e4, 1e8,
+)  # fmt: skip
+FEW = (0.0, 1e-8, 0.3, 0.5, 1.0, 1.7, 2.0, 3.0, 20.0, 1e4)  # of each of several inputs
+SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
+
+
+class Point(NamedTuple):
+    """Values of the differentiable inputs, and which point that is."""
+
+    name: str
+    values: Values
+
+
+def elementwise_point(count: int) -> Point:
+    """Return a vector for each of `count` inputs: all hard numbers of one, all pairs (triples, …) of several."""
+    numbers = HARD if count == 1 else FEW if count == 2 else FEW[::3]  # noqa: PLR2004
+    signed = [*numbers, *(-number for number in numbers)]
+    rows = list(itertools.product(signed, repeat=count))
+    columns = zip(*rows) if count > 1 else [[row[0] for row in rows]]  # noqa: B905 - Python 3.8
+    return Point("", [torch.tensor(list(column), dtype=torch.float64) for column in columns])
+
+
+def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    """Return a tensor of distinct, unremarkable numbers: between -2 and 2, or what `kind` says.
+
+    Kinds: `positive` (0.3 to 2.3), `unit` (0.1 to 0.9), `invertible` (square matrices far from singular ones).
+    """
+    count = 1
+    for size in shape:
+        count *= size
+    places = torch.arange(count, dtype=torch.float64) + 1
+    fraction = (places * 0.6180339887498949 + seed * 0.7548776662466927) % 1
+    values = {"positive": 0.3 + 2 * fraction, "unit": 0.1 + 0.8 * fraction}.get(kind, 4 * fraction - 2)
+    if kind != "positive" and kind != "unit":
+        values = torch.where(values.abs() < 0.05, values + 0.1, values)  # noqa: PLR2004 - far from 0, where many have kinks
+    made = values.reshape(tuple(shape))
+    if kind == "invertible":
+        made = 0.5 * made + 2 * torch.eye(shape[-1], dtype=torch.float64)
+    if dtype.is_complex:
+        made = torch.complex(made, 0.7 * ordinary(shape, "", seed + 5))
+    return made
+
+
+def shape_of_sizes(shape: Sequence[Any], sizes: Mapping[str, int]) -> List[int]:
+    return [sizes.get(size, 2) if isinstance(size, str) else size for size in shape]
+
+
+def points(inputs: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], dtype: torch.dtype) -> Iterator[Point]:
+    """Yield the points of an operation on inputs of such shapes; the names in them stand for sizes."""
+
+    def made(sizes: Mapping[str, int], seed: int = 0) -> Values:
+        return [
+            ordinary(shape_of_sizes(shape, sizes), kinds.get(name, ""), seed + place, dtype)
+            for place, (name, shape) in enumerate(inputs.items())
+        ]
+
+    yield Point("ordinary", made(SIZES))
+    yield Point("ordinary", made(SIZES, 3))
+    named = dict.fromkeys(size for shape in inputs.values() for size in shape if isinstance(size, str))
+    for name, size in itertools.product(named, (1, 0)):
+        yield Point(f"{name} = {size}", made({**SIZES, name: size}))
+    usual = made(SIZES)
+    for place, name in enumerate(inputs):
+        for what, values in hard_values(usual[place]).items():
+            yield Point(f"{name} {what}", [*usual[:place], values, *usual[place + 1 :]])
+
+
+def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
+    """Return an input with zeros, ties and numbers of very different size in place of ordinary ones."""
+    if usual.numel() == 0:
+        return {}
+    flat = usual.reshape(-1)
+    places = torch.arange(flat.numel())
+
+    def at(chosen: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        return torch.where(chosen, values, flat).reshape(usual.shape)
+
+    zero = torch.zeros_like(flat)
+    sizes = torch.tensor([1e4, 1e-4, 1.0], dtype=torch.float64)[places % 3]
+    return {
+        "with a zero": at(places == flat.numel() // 2, zero),
+        "with zeros": at(places % 2 == 0, zero),
+        "of zeros": torch.zeros_like(usual),
+        "with ties": at(places % 3 != 1, flat[:1].expand_as(flat)),
+        "of equal numbers": at(places >= 0, flat[:1].expand_as(flat)),
+        "of many magnitudes": (flat * sizes).reshape(usual.shape),
+        "with signs changed": -usual,
+    }
+
+
+def weights(like: torch.Tensor, seed: int = 0) -> torch.Tensor:
+    """Return numbers to weigh a tensor's elements with, no two alike and none 0."""
+    places = torch.arange(like.numel(), dtype=torch.float64) + 1
+    signs = 1 - 2 * ((places + seed) % 3 == 0).double()
+    made = signs * (0.5 + (places * 0.7548776662466927 + seed * 0.56984029) % 1)
+    if like.is_complex():
+        made = torch.complex(made, 0.5 + (places * 0.6180339887498949 + seed * 0.3) % 1)
+    return made.reshape(like.shape)
