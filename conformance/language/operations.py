@@ -84,6 +84,8 @@ def of_operation(node: Node) -> Node:
         arguments.append(f"kinds={kinds}")
     if is_elementwise:
         arguments.append("elementwise=True")
+    if "complex" in entry:
+        arguments.append("complex_too=True")
     lines.append(f"wrong = derivatives({', '.join([*arguments, 'device=device', 'dtype=dtype'])})")
     expected = {f"wrong[{way!r}]": [] for way in (*WAYS, *([OF_SEVERAL] if len(inputs) > 1 else []))}
     kept = {key: entry[key] for key in ("torch", "dtypes") if key in entry}

@@ -8,6 +8,7 @@ said so; a point where the differences do not settle is not judged.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -30,6 +31,8 @@ from conformance.worker.values import Unobservable, display_value, on_cpu, one_l
 SLACK = 1e-7  # absolute error of a derivative that is taken for right, since formulas may cancel
 MOST_TOLD = 4  # disagreements of one way
 NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
+ORDINARY = (0.05, 50.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
+NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
 WRITTEN = "inplace operation"  # in the error of a saved tensor that was written to
 MISSING = re.compile(r"(?:has|have) not been implemented|is not implemented|not implemented for|not currently support")
 Others = Mapping[str, Any]
@@ -49,7 +52,8 @@ class Operation:
         others = {name: placed(value, self.device, wide) for name, value in self.others.items()}
         found = self.function(*values, **others)
         results = list(found) if isinstance(found, (list, tuple)) else [found]
-        return [each for each in results if each.is_floating_point() or each.is_complex()]
+        tensors = [each for each in results if isinstance(each, torch.Tensor)]
+        return [each for each in tensors if each.is_floating_point() or each.is_complex()]
 
     def values(self, values: Values) -> torch.Tensor:
         """Return the numbers of the results as a vector."""
@@ -418,32 +422,34 @@ def writes(trial: Trial) -> Judgement:
 
 
 def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
-    """In the target's dtype the gradient is that in double precision of the same numbers, but for rounding."""
-    rounded = Point(trial.point.name, [each.to(dtype).to(each.dtype) for each in trial.point.values])
+    """In the target's dtype the gradient is that in double precision of the same numbers, but for rounding.
+
+    The error may be a few roundings of the result, of the given gradient, and of the inputs: what those change is seen
+    from the second derivatives.
+    """
+
+    def narrow(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
+
+    rounded = Point(trial.point.name, [narrow(each).to(each.dtype) for each in trial.point.values])
     exact = Trial(trial.operation, rounded, trial.is_elementwise)
-    given = [each.to(dtype) for each in exact.given]
-    exact.given = [each.double() for each in given]
-    leaves = [each.to(dtype).to(trial.operation.device).requires_grad_() for each in rounded.values]
+    given = [narrow(each) for each in exact.given]
+    exact.given = [own.to(each.dtype) for own, each in zip(given, exact.given)]  # noqa: B905 - Python 3.8
+    leaves = [narrow(each).to(trial.operation.device).requires_grad_() for each in rounded.values]
     found = exact.operation.gradients(leaves, [each.to(trial.operation.device) for each in given])
-    bounds = exact.first.pulled(real_vector(exact.given))
-    unit = NATIVE * torch.finfo(dtype).eps
-    weight = real_vector(exact.given).abs()
-    curved = exact.second()
-    spread = bigger(bounds.low, bounds.high) + bigger(curved.low, curved.high) + weight.max()
+    bounds, curved = exact.first.pulled(real_vector(exact.given)), exact.second()
+    spread = bigger(bounds) + bigger(curved) + real_vector(exact.given).abs().max()
     sane = spread.isfinite() & (spread < torch.finfo(dtype).max / 1e3)
     if exact.is_elementwise:
         size = real_vector(rounded.values).abs()
-        sane &= (size == 0) | ((size > 0.05) & (size < 50)) # noqa: PLR2004 - elsewhere formulas cancel in few digits
-    everything = torch.full_like(spread, torch.inf)
-    return exact.wrong(
-        f"the gradient in {str(dtype).rpartition('.')[2]}", found,
-        Slopes(torch.where(sane, bounds.low - unit * spread, -everything),
-               torch.where(sane, bounds.high + unit * spread, everything)),
-    )  # fmt: skip
+        sane &= (size == 0) | ((size > ORDINARY[0]) & (size < ORDINARY[1]))
+    widened = torch.where(sane, NATIVE * torch.finfo(dtype).eps * spread, torch.full_like(spread, math.inf))
+    name = str(dtype).rpartition(".")[2]
+    return exact.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
 
 
-def bigger(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    return torch.maximum(low.abs(), high.abs())
+def bigger(found: Slopes) -> torch.Tensor:
+    return torch.maximum(found.low.abs(), found.high.abs())
 
 
 EVERYWHERE: Dict[str, Way] = {"backward": backward, "forward mode": forward_mode}
@@ -461,7 +467,7 @@ WAYS = (*EVERYWHERE, *SECOND, *ONCE, NATIVE_WAY)
 
 def derivatives(
     function: Any, inputs: Mapping[str, Sequence[Any]], rows: Sequence[Others] = ({},),
-    kinds: Mapping[str, str] = {}, elementwise: bool = False, device: str = "cpu", dtype: torch.dtype = torch.float32,
+    kinds: Mapping[str, str] = {}, elementwise: bool = False, complex_too: bool = False, device: str = "cpu", dtype: torch.dtype = torch.float32,
 ) -> Found:  # fmt: skip
     """Return the disagreements of the derivatives of `function` in all ways, at all points, for all rows of arguments.
 
@@ -475,7 +481,7 @@ def derivatives(
     for each, others in itertools.product(functions, rows):
         operation = Operation(each, others, device)
         first = True
-        for point, is_elementwise in all_points(inputs, kinds, elementwise):
+        for point, is_elementwise in all_points(inputs, kinds, elementwise, complex_too):
             try:
                 trial = Trial(operation, point, is_elementwise)
             except Exception:
@@ -487,8 +493,11 @@ def derivatives(
     return found
 
 
-def all_points(inputs: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], elementwise: bool) -> Iterator[Tuple[Point, bool]]:
-    yield from ((point, False) for point in points(inputs, kinds, torch.float64))
+def all_points(
+    inputs: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], elementwise: bool, complex_too: bool
+) -> Iterator[Tuple[Point, bool]]:
+    for dtype in (torch.float64, torch.complex128)[: 1 + complex_too]:
+        yield from ((point, False) for point in points(inputs, kinds, dtype))
     if elementwise:
         yield Point("0-dimensional", [ordinary((), kinds.get(name, ""), place) for place, name in enumerate(inputs)]), False
         yield elementwise_point(len(inputs)), True
@@ -507,7 +516,8 @@ def look(found: Found, trial: Trial, dtype: torch.dtype) -> None:
         ways.update(SECOND)
     if is_usual:
         ways.update(ONCE)
-    if dtype != torch.float64 and (is_usual or trial.is_elementwise):
+    is_narrow = dtype in NARROW_COMPLEX or not any(each.is_complex() for each in [*trial.point.values, *trial.given])
+    if dtype != torch.float64 and is_narrow and (is_usual or trial.is_elementwise):
         ways[NATIVE_WAY] = lambda trial: natively(trial, dtype)
     for name, way in ways.items():
         if name in found.missing:

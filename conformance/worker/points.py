@@ -95,7 +95,7 @@ def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
         return torch.where(chosen, values, flat).reshape(usual.shape)
 
     zero = torch.zeros_like(flat)
-    sizes = torch.tensor([1e4, 1e-4, 1.0], dtype=torch.float64)[places % 3]
+    sizes = torch.tensor([1e3, 1e-3, 1.0], dtype=torch.float64)[places % 3]
     return {
         "with a zero": at(places == flat.numel() // 2, zero),
         "with zeros": at(places % 2 == 0, zero),
