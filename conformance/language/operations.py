@@ -47,7 +47,10 @@ def check_operation(node: Node, report: Any) -> None:
         if row.value.keys() != rows[0].value.keys():
             report(row, f"rows[{index}]", f"expected the keys {', '.join(rows[0].value)}, as in the first row")
     for text in expressions_of(node):
-        tree = parse_code(text.value, "eval").tree
+        parsed = parse_code(text.value, "eval")
+        tree = parsed.tree
+        for finding in parsed.findings:
+            report(text, "op", finding.message, "quote an expression that has a comma in a list")
         used = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)} if tree is not None else set(names)
         for name in sorted(used & MAKES - set(names)):
             report(text, "op", f"{name}() makes a tensor", "give it as an argument in rows")

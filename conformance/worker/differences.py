@@ -44,9 +44,12 @@ class Slopes(NamedTuple):
 
     def sum(self, dim: int) -> Slopes:
         low, high = self.low.sum(dim), self.high.sum(dim)
-        known = low.isfinite() & high.isfinite()  # inf - inf is nan
-        everything = torch.full_like(low, math.inf)
-        return Slopes(torch.where(known, low, -everything), torch.where(known, high, everything))
+        return Slopes(low, high).where(low.isfinite() & high.isfinite())  # inf - inf is nan
+
+    def where(self, chosen: torch.Tensor) -> Slopes:
+        """Return the slopes where `chosen` is true; of others nothing is known."""
+        everything = torch.full_like(self.low, math.inf)
+        return Slopes(torch.where(chosen, self.low, -everything), torch.where(chosen, self.high, everything))
 
     @property
     def is_known(self) -> torch.Tensor:
@@ -54,9 +57,12 @@ class Slopes(NamedTuple):
 
 
 def real_vector(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return all numbers of tensors in one vector of float64 on the CPU, a complex number as two."""
-    parts = [torch.view_as_real(each.resolve_conj()) if each.is_complex() else each for each in tensors]
-    flat = [each.detach().to("cpu", torch.float64).reshape(-1) for each in parts]
+    """Return all numbers of tensors in one vector of float64 on the CPU: of complex ones first all real parts."""
+    flat = [
+        part.detach().to("cpu", torch.float64).reshape(-1)
+        for each in tensors
+        for part in ((each.real, each.imag) if each.is_complex() else (each,))
+    ]
     return torch.cat(flat) if flat else torch.zeros(0, dtype=torch.float64)
 
 
@@ -67,15 +73,16 @@ def magnitude(values: torch.Tensor) -> torch.Tensor:
 
 
 def single_probes(values: Values) -> List[Probe]:
-    """Return a probe for each number of the inputs; one for the real and one for the imaginary part of a complex one."""
+    """Return a probe for each number of the inputs, in the order of `real_vector`, in steps smaller than the number."""
     probes = []
     for index, value in enumerate(values):
-        for place, unit in itertools.product(range(value.numel()), [1.0, 1j] if value.is_complex() else [1.0]):
+        sizes = magnitude(value).clamp(max=1).reshape(-1)
+        for unit, place in itertools.product([1.0, 1j] if value.is_complex() else [1.0], range(value.numel())):
             direction = torch.zeros(value.numel(), dtype=value.dtype)
-            direction[place] = unit
+            direction[place] = unit * sizes[place].item()
             directions = [torch.zeros_like(each) for each in values]
             directions[index] = direction.reshape(value.shape)
-            probes.append(Probe(directions, torch.ones(1)))
+            probes.append(Probe(directions, sizes[place : place + 1]))
     return probes
 
 
@@ -123,9 +130,8 @@ def one_slope(
     high = torch.where(is_bent, torch.maximum(right, left) + slack, best + doubt)
     known = ~is_broken & low.isfinite() & high.isfinite() & size.isfinite()
     known &= is_bent | (error <= WORST * torch.maximum(best.abs(), WORST * size))
-    everything = torch.full_like(low, math.inf)
     unit = probe.unit.repeat(low.numel() // probe.unit.numel()) if low.numel() else probe.unit
-    return Slopes(torch.where(known, low, -everything) / unit, torch.where(known, high, everything) / unit)
+    return Slopes(low / unit, high / unit).where(known)
 
 
 def extrapolated(
@@ -156,3 +162,14 @@ def combined(finer: Slopes, coarser: Slopes) -> Slopes:
     everything = torch.full_like(finer.low, math.inf)
     low = torch.where(narrower, coarser.low, torch.where(contradict, -everything, finer.low))
     return Slopes(low, torch.where(narrower, coarser.high, torch.where(contradict, everything, finer.high)))
+
+
+def consistent(partial: Slopes, along: Slopes, total: Slopes) -> Slopes:
+    """Return the partial derivatives of those results whose derivative along a direction is the sum of theirs.
+
+    Of others nothing is known: there the function is not differentiable, although it has partial derivatives. `partial`
+    has the inputs in its first dimension, `along` is the derivative in that direction and `total` the sum.
+    """
+    slack = 1e-4 * (total.high.abs() + total.low.abs()) + 1e-9
+    fits = along.is_known & (along.low >= total.low - slack) & (along.high <= total.high + slack)
+    return partial.where(fits)

@@ -7,6 +7,7 @@ where one is not defined or not differentiable, the point says nothing of it.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 import torch
@@ -19,7 +20,8 @@ HARD = (
     0.0, 1e-20, 1e-8, 1e-3, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 2.5, 3.0, 3.7, 4.0, 5.0, 6.0, 7.3, 8.0,
     10.0, 15.0, 20.0, 31.0, 50.0, 89.0, 100.0, 710.0, 1e3, 1e4, 1e8,
 )  # fmt: skip
-FEW = (0.0, 1e-8, 0.3, 0.5, 1.0, 1.7, 2.0, 3.0, 20.0, 1e4)  # of each of several inputs
+FEW = (0.0, 0.3, 0.5, 1.0, 1.7, 2.0, 3.0, 20.0, 800.0)  # of each of several inputs
+LEAST = {"positive": 0.0, "unit": 0.0, "beyond": 1.0}  # of the numbers of a kind
 SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
 
 
@@ -30,27 +32,29 @@ class Point(NamedTuple):
     values: Values
 
 
-def elementwise_point(count: int) -> Point:
-    """Return a vector for each of `count` inputs: all hard numbers of one, all pairs (triples, …) of several."""
-    numbers = HARD if count == 1 else FEW if count == 2 else FEW[::3]  # noqa: PLR2004
+def elementwise_point(kinds: Sequence[str]) -> Point:
+    """Return a vector for each input, of such kinds: all hard numbers of one, all pairs (triples, …) of several."""
+    numbers = HARD if len(kinds) == 1 else FEW if len(kinds) == 2 else FEW[::3]  # noqa: PLR2004
     signed = [*numbers, *(-number for number in numbers)]
-    rows = list(itertools.product(signed, repeat=count))
-    columns = zip(*rows) if count > 1 else [[row[0] for row in rows]]  # noqa: B905 - Python 3.8
-    return Point("", [torch.tensor(list(column), dtype=torch.float64) for column in columns])
+    chosen = [[number for number in signed if number >= LEAST.get(kind, -math.inf)] for kind in kinds]
+    rows = list(itertools.product(*chosen))
+    return Point("", [torch.tensor([row[place] for row in rows], dtype=torch.float64) for place in range(len(kinds))])
 
 
 def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     """Return a tensor of distinct, unremarkable numbers: between -2 and 2, or what `kind` says.
 
-    Kinds: `positive` (0.3 to 2.3), `unit` (0.1 to 0.9), `invertible` (square matrices far from singular ones).
+    Kinds: `positive` (0.3 to 2.3), `unit` (0.2 to 0.8), `beyond` (1.3 to 3.3), `invertible` (square matrices that are
+    far from singular).
     """
     count = 1
     for size in shape:
         count *= size
     places = torch.arange(count, dtype=torch.float64) + 1
     fraction = (places * 0.6180339887498949 + seed * 0.7548776662466927) % 1
-    values = {"positive": 0.3 + 2 * fraction, "unit": 0.1 + 0.8 * fraction}.get(kind, 4 * fraction - 2)
-    if kind != "positive" and kind != "unit":
+    least, span = {"positive": (0.3, 2), "unit": (0.2, 0.6), "beyond": (1.3, 2)}.get(kind, (-2, 4))
+    values = least + span * fraction
+    if kind not in LEAST:
         values = torch.where(values.abs() < 0.05, values + 0.1, values)  # noqa: PLR2004 - far from 0, where many have kinks
     made = values.reshape(tuple(shape))
     if kind == "invertible":
@@ -64,7 +68,9 @@ def shape_of_sizes(shape: Sequence[Any], sizes: Mapping[str, int]) -> List[int]:
     return [sizes.get(size, 2) if isinstance(size, str) else size for size in shape]
 
 
-def points(inputs: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], dtype: torch.dtype) -> Iterator[Point]:
+def points(
+    inputs: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], dtype: torch.dtype, has_hard_values: bool
+) -> Iterator[Point]:
     """Yield the points of an operation on inputs of such shapes; the names in them stand for sizes."""
 
     def made(sizes: Mapping[str, int], seed: int = 0) -> Values:
@@ -78,8 +84,8 @@ def points(inputs: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], dtype:
     named = dict.fromkeys(size for shape in inputs.values() for size in shape if isinstance(size, str))
     for name, size in itertools.product(named, (1, 0)):
         yield Point(f"{name} = {size}", made({**SIZES, name: size}))
-    usual = made(SIZES)
-    for place, name in enumerate(inputs):
+    usual = made(SIZES) if has_hard_values else []
+    for place, name in enumerate(inputs if has_hard_values else ()):
         for what, values in hard_values(usual[place]).items():
             yield Point(f"{name} {what}", [*usual[:place], values, *usual[place + 1 :]])
 
