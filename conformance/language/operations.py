@@ -1,4 +1,6 @@
-"""Expands an entry of `ops`, a differentiable operation, into an ordinary case. From
+"""Expands an entry of `ops`, a differentiable operation, into an ordinary case.
+
+From
 
     ops:
       - id: cumprod
@@ -29,7 +31,6 @@ WAYS = (
     "incoming gradients", "memory", "writes", "native dtype",
 )  # fmt: skip
 OF_SEVERAL = "some inputs"  # the way that needs more than one input
-BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of elementwise inputs
 MAKES = vocabulary.FACTORIES | vocabulary.RANDOM
 
 
@@ -62,41 +63,31 @@ def check_operation(node: Node, report: Any) -> None:
 def of_operation(node: Node) -> Node:
     """Return the ordinary case that an entry stands for."""
     entry = node.value
-    is_elementwise = "elementwise" in entry
-    inputs = (entry["elementwise"] if is_elementwise else entry["inputs"]).value
-    shapes: dict[str, Any] = {}
-    kinds: dict[str, str] = {}
-    for place, (name, given) in enumerate(inputs.items()):
-        if is_elementwise:
-            shapes[name], kind = BROADCAST[min(place, 2)], given.value
-        else:
-            kind, shapes[name] = next(iter(given.plain.items())) if isinstance(given.value, dict) else ("", given.plain)
-        if kind not in ("", "any"):
-            kinds[name] = kind
+    inputs = entry["elementwise"] if "elementwise" in entry else entry["inputs"]
     rows = [row.value for row in entry["rows"].value] if "rows" in entry else []
-    parameters = ", ".join([*inputs, *(rows[0] if rows else ())])
+    parameters = ", ".join([*inputs.value, *(rows[0] if rows else ())])
     texts = [text.value.strip() for text in expressions_of(node)]
     functions = [f"lambda {parameters}: {text}" for text in texts]
-    lines = [f"f = {functions[0]}" if len(functions) == 1 else "f = [\n" + "".join(f"    {each},\n" for each in functions) + "]"]
-    arguments = ["f", str(shapes)]
+    lines = [f"f = {functions[0]}" if len(functions) == 1 else listed("f", functions)]
+    arguments = ["f", str(inputs.plain)]
     if rows:
-        made = [f"{{{', '.join(f'{name!r}: {literal(value)}' for name, value in row.items())}}}" for row in rows]
-        lines.append("rows = [\n" + "".join(f"    {each},\n" for each in made) + "]")
-        arguments.append("rows=rows")
-    if kinds:
-        arguments.append(f"kinds={kinds}")
-    if is_elementwise:
-        arguments.append("elementwise=True")
+        pairs = [[f"{name!r}: {literal(value)}" for name, value in row.items()] for row in rows]
+        lines.append(listed("rows", [f"{{{', '.join(row)}}}" for row in pairs]))
+        arguments.append("rows")
     if "complex" in entry:
         arguments.append("complex_too=True")
     lines.append(f"wrong = derivatives({', '.join([*arguments, 'device=device', 'dtype=dtype'])})")
-    expected = {f"wrong[{way!r}]": [] for way in (*WAYS, *([OF_SEVERAL] if len(inputs) > 1 else []))}
-    kept = {key: entry[key] for key in ("torch", "dtypes") if key in entry}
+    ways = [*WAYS, OF_SEVERAL] if len(inputs.value) > 1 else WAYS
+    expected: dict[str, Any] = {f"wrong[{way!r}]": [] for way in ways}
     return like(node, {
         "id": f"derivatives-of-{entry['id'].value}",
         "title": f"Derivatives of {texts[0]}",
         "why": entry.get("why", WHY),
         "rules": list(RULES),
-        **kept,
+        **{key: entry[key] for key in ("torch", "dtypes") if key in entry},
         "steps": like(entry["op"], ["\n".join(lines) + "\n", {"expect": expected}]),
     })  # fmt: skip
+
+
+def listed(name: str, items: list[str]) -> str:
+    return "\n".join([f"{name} = [", *(f"    {item}," for item in items), "]"])

@@ -6,12 +6,22 @@ import os
 import traceback
 from typing import Any, Dict
 
-from conformance.worker import checks, derivatives, factories, functions, namespace, reference, sandbox, storage, values
+from conformance.worker import (
+    checks,
+    factories,
+    functions,
+    namespace,
+    operation,
+    reference,
+    sandbox,
+    storage,
+    values,
+)
 from conformance.worker.failures import MESSAGE, TORCH, portable_message
 
 OWN = os.path.dirname(__file__) + os.sep
 # Modules whose functions a case calls: errors that they raise below code of the case are the case's.
-OFFERED = frozenset(module.__file__ for module in (derivatives, factories, functions, namespace, sandbox))
+OFFERED = frozenset(module.__file__ for module in (factories, functions, namespace, sandbox))
 # Functions that only read properties of tensors, like the lambdas of the checks: their errors are torch's.
 LOOKS = frozenset(
     function.__code__
@@ -19,7 +29,7 @@ LOOKS = frozenset(
         values.elements, values.on_cpu, values.flipped, values.is_node, values.name_of_node, checks.shape_of,
         checks.dtype_of, checks.device_of, checks.grad_of, checks.base_of, storage.shares_storage,
         storage.have_one_address, storage.are_aliases, storage.storage_pointer, reference.wide,
-        reference.wide_with_grad, reference.wide_alike, reference.wide_module,
+        reference.wide_with_grad, reference.wide_alike, reference.wide_module, operation.placed,
     )
 )  # fmt: skip
 

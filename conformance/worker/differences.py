@@ -1,8 +1,8 @@
 """Derivatives by differences: what the values of a function say of its derivatives, and how sure that is.
 
-A derivative comes from central differences with steps that are halved, extrapolated to a step of 0 (Richardson's method);
-the disagreement of the extrapolations is the error. Where the derivatives from the left and from the right differ, any
-number between them is a subgradient. Where the differences do not settle, nothing is known.
+A derivative comes from central differences with steps that are halved, extrapolated to a step of 0 (Richardson's
+method); the disagreement of the extrapolations is the error. Where the derivatives from the left and from the right
+differ, any number between them is a subgradient. Where the differences do not settle, nothing is known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import torch
 STEPS = tuple(2.0**-level for level in range(4, 8))
 MORE_STEPS = tuple(2.0**-level for level in range(2, 8))
 EPS = torch.finfo(torch.float64).eps
-INACCURATE = 1e-6  # relative error of a derivative that is taken for right: some functions are not better in double precision
+INACCURATE = (
+    1e-6  # relative error of a derivative that is taken for right: some functions are not better in double precision
+)
 WORST = 1e-5  # a derivative with a larger error, relative to its size, counts as unknown
 
 Values = List[torch.Tensor]  # on the CPU, in double precision
@@ -107,18 +109,16 @@ def slopes(function: Callable[[Values], torch.Tensor], values: Values, probes: S
     return Slopes(torch.stack([each.low for each in found]), torch.stack([each.high for each in found]))
 
 
-def one_slope(
-    function: Callable[[Values], torch.Tensor], values: Values, middle: torch.Tensor, probe: Probe
-) -> Slopes:
+def one_slope(function: Callable[[Values], torch.Tensor], values: Values, middle: torch.Tensor, probe: Probe) -> Slopes:
     steps = probe.steps
     plus: Values = []
     minus: Values = []
     for step in steps:
         for sign, side in ((step, plus), (-step, minus)):
-            pairs = zip(values, probe.directions)  # noqa: B905 - Python 3.8
+            pairs = zip(values, probe.directions)
             side.append(function([value + sign * direction for value, direction in pairs]))
     size = torch.stack([middle, *plus, *minus]).abs().amax(0)
-    best, error = extrapolated([(up - down) / (2 * step) for up, down, step in zip(plus, minus, steps)], steps, size)  # noqa: B905 - Python 3.8
+    best, error = extrapolated([(up - down) / (2 * step) for up, down, step in zip(plus, minus, steps)], steps, size)
     bends = [(up - 2 * middle + down).abs() / step for up, down, step in zip(plus[-2:], minus[-2:], steps[-2:])]
     right, left = (plus[-1] - middle) / steps[-1], (middle - minus[-1]) / steps[-1]
     steepest = torch.maximum(right.abs(), left.abs())

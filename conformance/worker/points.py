@@ -14,8 +14,8 @@ import torch
 
 from conformance.worker.differences import Values
 
-# Numbers at which formulas break: zeros, ends of domains, where series and asymptotic formulas take over, and what under-
-# or overflows once it is squared, multiplied or exponentiated.
+# Numbers at which formulas break: zeros, ends of domains, where series and asymptotic formulas take over, and what
+# underflows or overflows once it is squared, multiplied or exponentiated.
 HARD = (
     0.0, 1e-20, 1e-8, 1e-3, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 2.5, 3.0, 3.7, 4.0, 5.0, 6.0, 7.3, 8.0,
     10.0, 15.0, 20.0, 31.0, 50.0, 89.0, 100.0, 710.0, 1e3, 1e4, 1e8,
@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 def elementwise_point(kinds: Sequence[str]) -> Point:
     """Return a vector for each input, of such kinds: all hard numbers of one, all pairs (triples, …) of several."""
-    numbers = HARD if len(kinds) == 1 else FEW if len(kinds) == 2 else FEW[::3]  # noqa: PLR2004
+    numbers = HARD if len(kinds) == 1 else FEW if len(kinds) == 2 else FEW[::3]
     signed = [*numbers, *(-number for number in numbers)]
     chosen = [[number for number in signed if number >= LEAST.get(kind, -math.inf)] for kind in kinds]
     rows = list(itertools.product(*chosen))
@@ -55,7 +55,7 @@ def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = to
     least, span = {"positive": (0.3, 2), "unit": (0.2, 0.6), "beyond": (1.3, 2)}.get(kind, (-2, 4))
     values = least + span * fraction
     if kind not in LEAST:
-        values = torch.where(values.abs() < 0.05, values + 0.1, values)  # noqa: PLR2004 - far from 0, where many have kinks
+        values = torch.where(values.abs() < 0.05, values + 0.1, values)
     made = values.reshape(tuple(shape))
     if kind == "invertible":
         made = 0.5 * made + 2 * torch.eye(shape[-1], dtype=torch.float64)

@@ -211,7 +211,7 @@ def display_difference(expected: Any, observed: Any, tolerance: Tuple[float, flo
         return shown
     pairs: List[Tuple[str, Any, Any]] = []
     if isinstance(expected, list) and isinstance(observed, list):
-        pairs = [(f"[{index}]", *pair) for index, pair in enumerate(zip(expected, observed))]  # noqa: B905 - Python 3.8
+        pairs = [(f"[{index}]", *pair) for index, pair in enumerate(zip(expected, observed))]
         pairs += [("the length", len(expected), len(observed))]
     elif isinstance(expected, dict) and isinstance(observed, dict):
         pairs = [(f"{key}", value, observed[key]) for key, value in expected.items() if key in observed]

@@ -1,0 +1,58 @@
+"""An operation with its other arguments on a device: its results, their numbers and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, List, Mapping, Sequence
+
+import torch
+
+from conformance.worker.differences import Values, real_vector
+
+Others = Mapping[str, Any]
+
+
+class Operation:
+    """A function of tensors with its other arguments, on a device."""
+
+    def __init__(self, function: Callable[..., Any], others: Others, device: str) -> None:
+        self.function = function
+        self.others = others
+        self.device = device
+
+    def __call__(self, values: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        """Return the results that can have derivatives."""
+        wide = values[0].dtype
+        others = {name: placed(value, self.device, wide) for name, value in self.others.items()}
+        found = self.function(*values, **others)
+        results = list(found) if isinstance(found, (list, tuple)) else [found]
+        tensors = [each for each in results if isinstance(each, torch.Tensor)]
+        return [each for each in tensors if each.is_floating_point() or each.is_complex()]
+
+    def values(self, values: Values) -> torch.Tensor:
+        """Return the numbers of the results as a vector."""
+        with torch.no_grad():
+            return real_vector(self(values))
+
+    def gradients(
+        self, leaves: Sequence[torch.Tensor], given: Sequence[torch.Tensor], create_graph: bool = False
+    ) -> List[torch.Tensor]:
+        """Return the gradient of each leaf, zeros where it has none, for given gradients of the results."""
+        results = self(leaves)
+        pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad]
+        if not pairs:
+            return [torch.zeros_like(leaf) for leaf in leaves]
+        ends, own = zip(*pairs)
+        found = torch.autograd.grad(ends, leaves, own, create_graph=create_graph, allow_unused=True)
+        return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+
+
+def placed(value: Any, device: str, dtype: torch.dtype) -> Any:
+    """Return an argument on a device, numbers of tensors in the precision of `dtype`."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(placed(each, device, dtype) for each in value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    is_real = value.is_floating_point()
+    return value.to(
+        device, (torch.empty(0, dtype=dtype).real.dtype if dtype.is_complex else dtype) if is_real else None
+    )

@@ -1,0 +1,162 @@
+"""An operation at a point, with its derivatives as differences have them, and what disagrees with those."""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Sequence, Tuple
+
+import torch
+
+from conformance.worker.differences import (
+    Probe,
+    Slopes,
+    Values,
+    combined,
+    consistent,
+    elementwise_probes,
+    real_vector,
+    single_probes,
+    slopes,
+)
+from conformance.worker.operation import Operation
+from conformance.worker.points import Point, weights
+from conformance.worker.values import display_value, on_cpu, one_line, plain
+
+CANCELLED = 1e-4  # relative error of a second derivative that is taken for right: their formulas cancel
+SLACK = 1e-7  # absolute error of a derivative that is taken for right, since formulas may cancel
+FAR = 1000.0  # absolute value of an element beyond which second derivatives may cancel
+
+Judgement = Tuple[int, List[str]]  # how many numbers were judged, and a line for what was wrong
+
+
+class Jacobian:
+    """Derivatives of numbers by numbers, of each by each or, if `blocks` says so, of elements by the same elements."""
+
+    def __init__(self, found: Slopes, blocks: int = 0) -> None:
+        count = found.low.shape[1] // blocks if blocks else 0
+        self.found = Slopes(*(side.reshape(-1, blocks, count) for side in found)) if blocks else found
+        self.blocks = blocks
+
+    def pulled(self, given: torch.Tensor) -> Slopes:
+        """Return the derivatives of the results' sum, weighed with `given`, by each number of the inputs."""
+        if not self.blocks:
+            return self.found.times(given[None, :]).sum(1)
+        return flat(self.found.times(given.reshape(1, self.blocks, -1)).sum(1))
+
+    def pushed(self, tangent: torch.Tensor) -> Slopes:
+        """Return the derivative of each number of the results in the direction `tangent`."""
+        if not self.blocks:
+            return self.found.times(tangent[:, None]).sum(0)
+        return flat(self.found.times(tangent.reshape(len(self.found.low), 1, -1)).sum(0))
+
+
+def flat(found: Slopes) -> Slopes:
+    return Slopes(found.low.reshape(-1), found.high.reshape(-1))
+
+
+def jacobian(
+    function: Callable[[Values], torch.Tensor], point: Point, tangents: Values, is_elementwise: bool
+) -> Jacobian:
+    """Return the derivatives at a point; those along `tangents` tell whether the function is differentiable there."""
+    along = slopes(function, point.values, [Probe(tangents, torch.ones(1))])
+    vector = real_vector(tangents)
+    if not is_elementwise:
+        found = slopes(function, point.values, single_probes(point.values))
+        return Jacobian(consistent(found, along, Jacobian(found).pushed(vector)))
+    near, far = (
+        slopes(function, point.values, elementwise_probes(point.values, relative)) for relative in (True, False)
+    )
+    blocks = near.low.shape[1] // point.values[0].numel()
+    is_small = torch.stack([each.abs() < 1 for each in point.values]).repeat(1, blocks)
+    finer = Slopes(*(torch.where(is_small, *sides) for sides in zip(near, far)))
+    coarser = Slopes(*(torch.where(is_small, *sides) for sides in zip(far, near)))
+    found = combined(finer, coarser)
+    if len(point.values) == 1:
+        return Jacobian(found, blocks)
+    return Jacobian(consistent(found, along, Jacobian(found, blocks).pushed(vector)), blocks)
+
+
+class Trial:
+    """An operation at a point, with its derivatives as differences have them."""
+
+    def __init__(self, operation: Operation, point: Point, is_elementwise: bool) -> None:
+        self.operation = operation
+        self.point = point
+        self.is_elementwise = is_elementwise
+        self.reference = Operation(operation.function, operation.others, "cpu")
+        with torch.no_grad():
+            self.given = [weights(each) for each in self.reference(point.values)]
+        self.first = jacobian(self.reference.values, point, self.tangents(), is_elementwise)
+        self.numbers = real_vector(point.values).numel()
+        self.second_cached: Optional[Slopes] = None
+
+    def second(self) -> Slopes:
+        """Return the derivative of the gradients in the direction of the tangents.
+
+        That is also the gradient of the gradients, weighed with the tangents: their Jacobian is symmetric.
+        """
+        if self.second_cached is None:
+            tangents = self.tangents()
+            if self.is_elementwise:
+                found = jacobian(self.cpu_gradients, self.point, tangents, True)
+                second = found.pushed(real_vector(tangents)).where(self.is_near())
+            else:
+                along = slopes(self.cpu_gradients, self.point.values, [Probe(tangents, torch.ones(1))])
+                second = Slopes(along.low[0], along.high[0])
+            doubt = CANCELLED * bigger(second)
+            self.second_cached = Slopes(second.low - doubt, second.high + doubt)
+        return self.second_cached
+
+    def is_near(self) -> torch.Tensor:
+        """Where an element of each input is so small that second derivatives do not cancel."""
+        near = torch.stack([each.abs() <= FAR for each in self.point.values]).all(0)
+        return near.repeat(len(self.point.values))
+
+    def cpu_gradients(self, values: Values) -> torch.Tensor:
+        leaves = [each.clone().requires_grad_() for each in values]
+        return real_vector(self.reference.gradients(leaves, self.given))
+
+    def leaves(self) -> List[torch.Tensor]:
+        return [each.to(self.operation.device, copy=True).requires_grad_() for each in self.point.values]
+
+    def on_device(self, values: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        return [each.to(self.operation.device) for each in values]
+
+    def tangents(self, seed: int = 2) -> Values:
+        return [weights(each, seed + place) for place, each in enumerate(self.point.values)]
+
+    def wrong(self, what: str, found: Sequence[torch.Tensor], expected: Slopes) -> Tuple[int, List[str]]:
+        """Return how many numbers of tensors could be judged, and a line for the first that is not as expected."""
+        vector = real_vector([on_cpu(each) for each in found])
+        if vector.shape != expected.low.shape:
+            return 1, [self.line(f"{what} has {vector.numel()} numbers, expected {expected.low.numel()}")]
+        known = expected.is_known
+        fits = (vector >= expected.low - SLACK) & (vector <= expected.high + SLACK)
+        places = (known & ~fits).nonzero().reshape(-1).tolist()
+        if not places:
+            return int(known.sum()), []
+        first = places[0]
+        low, high = expected.low[first].item(), expected.high[first].item()
+        wanted = display_value(low) if low == high or abs(high - low) < 1e-5 * abs(high) else f"{low:.7g} to {high:.7g}"
+        also = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+        where, own = self.named(first, vector.numel())
+        return 1, [self.line(f"{what}{where} is {display_value(vector[first].item())}, expected {wanted}{also}", own)]
+
+    def named(self, place: int, count: int) -> Tuple[str, Optional[int]]:
+        """Return the place of a number in words, and for an elementwise operation the element that it belongs to."""
+        if not self.is_elementwise:
+            return (f"[{place}]" if count > 1 else ""), None
+        each = self.point.values[0].numel()
+        return (f"[{place // each}]" if count > each else ""), place % each
+
+    def line(self, text: str, element: Optional[int] = None) -> str:
+        values = [each if element is None else each.reshape(-1)[element] for each in self.point.values]
+        given = [each if element is None else each.reshape(-1)[element] for each in self.given]
+        others = [f"{name}={display_value(plain(value))}" for name, value in self.operation.others.items()]
+        shown = ", ".join([*(display_value(plain(value)) for value in values), *others])
+        weighed = ", ".join(display_value(plain(value)) for value in given)
+        name = f"{self.point.name}: " if self.point.name else ""
+        return one_line(f"{text}; {name}f({shown}), g = {weighed}")
+
+
+def bigger(found: Slopes) -> torch.Tensor:
+    return torch.maximum(found.low.abs(), found.high.abs())

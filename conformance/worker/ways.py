@@ -1,0 +1,276 @@
+"""The ways to differentiate an operation that must agree: each says what is wrong with it at a point."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+
+import torch
+
+from conformance.worker.differences import Slopes, Values, real_vector
+from conformance.worker.points import Point, weights
+from conformance.worker.trial import Judgement, Trial, bigger
+
+NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
+ORDINARY = (0.05, 10.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
+NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
+
+Way = Callable[[Trial], Judgement]
+
+
+def joined(judgements: Iterator[Judgement]) -> Judgement:
+    counts, lines = 0, []
+    for count, told in judgements:
+        counts += count
+        lines += told
+    return counts, lines
+
+
+def backward(trial: Trial) -> Judgement:
+    leaves = trial.leaves()
+    found = trial.operation.gradients(leaves, trial.on_device(trial.given))
+    count, told = trial.wrong("the gradient", found, trial.first.pulled(real_vector(trial.given)))
+    for leaf, each in zip(leaves, found):
+        facts = [
+            (each.shape, leaf.shape),
+            (each.dtype, leaf.dtype),
+            (each.device, leaf.device),
+            (each.layout, leaf.layout),
+        ]
+        told += [trial.line(f"the gradient has {own}, expected {wanted}") for own, wanted in facts if own != wanted]
+    return count, told
+
+
+def some_inputs(trial: Trial) -> Judgement:
+    """Let each set of the inputs alone require grad: the gradients are the same, the others get none."""
+    expected = trial.first.pulled(real_vector(trial.given))
+    sizes = [real_vector([each]).numel() for each in trial.point.values]
+    lows, highs = expected.low.split(sizes), expected.high.split(sizes)
+
+    def of(chosen: Sequence[int]) -> Judgement:
+        values = trial.on_device(trial.point.values)
+        leaves = [each.clone().requires_grad_(place in chosen) for place, each in enumerate(values)]
+        results = trial.operation(leaves)
+        pairs = [(end, own) for end, own in zip(results, trial.on_device(trial.given)) if end.requires_grad]
+        if pairs:
+            torch.autograd.backward([end for end, _ in pairs], [own for _, own in pairs])
+        told = [
+            trial.line(f"input {place} does not require grad and has a gradient")
+            for place, leaf in enumerate(leaves) if place not in chosen and leaf.grad is not None
+        ]  # fmt: skip
+        found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+        kept = [found[place] for place in chosen]
+        bounds = Slopes(torch.cat([lows[place] for place in chosen]), torch.cat([highs[place] for place in chosen]))
+        count, wrong = trial.wrong(f"the gradient of inputs {list(chosen)} alone", kept, bounds)
+        return count, told + wrong
+
+    places = range(len(sizes))
+    return joined(of(chosen) for size in places[1:] for chosen in itertools.combinations(places, size))
+
+
+def forward_mode(trial: Trial) -> Judgement:
+    tangents = trial.tangents()
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        duals = [
+            forward.make_dual(*pair) for pair in zip(trial.on_device(trial.point.values), trial.on_device(tangents))
+        ]
+        parts = [forward.unpack_dual(each) for each in trial.operation(duals)]
+        found = [torch.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts]
+        return trial.wrong("the tangent", found, trial.first.pushed(real_vector(tangents)))
+
+
+def backward_twice(trial: Trial) -> Judgement:
+    leaves = trial.leaves()
+    given = [each.clone().requires_grad_() for each in trial.on_device(trial.given)]
+    found = trial.operation.gradients(leaves, given, create_graph=True)
+    tangents = trial.tangents()
+    pairs = [(each, own) for each, own in zip(found, trial.on_device(tangents)) if each.requires_grad]
+    inputs = [*leaves, *given]
+    second: Sequence[Optional[torch.Tensor]] = [None] * len(inputs)
+    if pairs:
+        ends, own = zip(*pairs)
+        second = torch.autograd.grad(ends, inputs, own, allow_unused=True)
+    filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(inputs, second)]
+    vector = real_vector(tangents)
+    return joined(iter([
+        trial.wrong("the gradient of the gradient", filled[: len(leaves)], trial.second()),
+        trial.wrong("the gradient by the given gradient", filled[len(leaves) :], trial.first.pushed(vector)),
+    ]))  # fmt: skip
+
+
+def forward_over_backward(trial: Trial) -> Judgement:
+    tangents = trial.tangents()
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        duals = [forward.make_dual(*pair) for pair in zip(trial.leaves(), trial.on_device(tangents))]
+        found = trial.operation.gradients(duals, trial.on_device(trial.given), create_graph=True)
+        parts = [forward.unpack_dual(each) for each in found]
+        second = [torch.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts]
+        return trial.wrong("the tangent of the gradient", second, trial.second())
+
+
+def backward_over_forward(trial: Trial) -> Judgement:
+    tangents = trial.tangents()
+    leaves = trial.leaves()
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        duals = [forward.make_dual(*pair) for pair in zip(leaves, trial.on_device(tangents))]
+        parts = [forward.unpack_dual(each) for each in trial.operation(duals)]
+        pairs = [
+            (part.tangent, own) for part, own in zip(parts, trial.on_device(trial.given))
+            if part.tangent is not None and part.tangent.requires_grad
+        ]  # fmt: skip
+        found: Sequence[Optional[torch.Tensor]] = [None] * len(leaves)
+        if pairs:
+            ends, own = zip(*pairs)
+            found = torch.autograd.grad(ends, leaves, own, allow_unused=True)
+    filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+    return trial.wrong("the gradient of the tangent", filled, trial.second())
+
+
+def batched_gradients(trial: Trial) -> Judgement:
+    """Give several gradients at once: each result is that of its own."""
+    rows = [[weights(each, seed) for each in trial.given] for seed in (0, 4)]
+    leaves = trial.leaves()
+    results = trial.operation(leaves)
+    stacked = [torch.stack(each).to(trial.operation.device) for each in zip(*rows)]
+    pairs = [(end, own) for end, own in zip(results, stacked) if end.requires_grad]
+    if not pairs:
+        return 0, []
+    ends, own = zip(*pairs)
+    found = torch.autograd.grad(ends, leaves, own, is_grads_batched=True, allow_unused=True)
+    filled = [
+        torch.zeros(2, *leaf.shape, dtype=leaf.dtype) if each is None else each for leaf, each in zip(leaves, found)
+    ]
+    return joined(
+        trial.wrong(
+            f"row {place} of the gradients", [each[place] for each in filled], trial.first.pulled(real_vector(row))
+        )
+        for place, row in enumerate(rows)
+    )
+
+
+def incoming_gradients(trial: Trial) -> Judgement:
+    """Give gradients that are expanded, have strides of their own, or are zero."""
+
+    def of(name: str, given: Values) -> Judgement:
+        leaves = trial.leaves()
+        found = trial.operation.gradients(leaves, trial.on_device(given) if name != "expanded" else expanded(given))
+        return trial.wrong(f"the gradient for one that is {name}", found, trial.first.pulled(real_vector(given)))
+
+    def expanded(given: Values) -> Values:
+        return [torch.ones((), dtype=each.dtype, device=trial.operation.device).expand(each.shape) for each in given]
+
+    return joined(iter([
+        of("expanded", [torch.ones_like(each) for each in trial.given]),
+        of("zero", [torch.zeros_like(each) for each in trial.given]),
+        of("transposed", [with_other_strides(each) for each in trial.given]),
+        of("every second of another", [with_gaps(each) for each in trial.given]),
+    ]))  # fmt: skip
+
+
+def with_other_strides(tensor: torch.Tensor) -> torch.Tensor:
+    order = list(reversed(range(tensor.dim())))
+    return tensor.permute(order).contiguous().permute(order)
+
+
+def with_gaps(tensor: torch.Tensor) -> torch.Tensor:
+    wide = torch.zeros(*tensor.shape, 2, dtype=tensor.dtype, device=tensor.device)
+    wide[..., 1] = tensor
+    return wide[..., 1]
+
+
+def negated_bit(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the same numbers in a tensor that notes that its memory is negated."""
+    return torch._neg_view(-tensor)
+
+
+def memory(trial: Trial) -> Judgement:
+    """Give inputs with other strides, an offset, or numbers whose sign or conjugation is only noted."""
+    ways: List[Callable[[torch.Tensor], torch.Tensor]] = [with_other_strides, with_gaps, negated_bit]
+    if all(each.dim() == 4 for each in trial.point.values[:1]):
+        ways.append(lambda each: each.contiguous(memory_format=torch.channels_last) if each.dim() == 4 else each)
+    if any(each.is_complex() for each in trial.point.values):
+        ways.append(lambda each: each.conj().resolve_conj().conj() if each.is_complex() else each)
+
+    def of(way: Callable[[torch.Tensor], torch.Tensor]) -> Judgement:
+        leaves = [way(each).detach().requires_grad_() for each in trial.on_device(trial.point.values)]
+        found = trial.operation.gradients(leaves, trial.on_device(trial.given))
+        return trial.wrong(f"the gradient {named_way(way)}", found, trial.first.pulled(real_vector(trial.given)))
+
+    return joined(map(of, ways))
+
+
+def named_way(way: Any) -> str:
+    return {
+        "with_other_strides": "with other strides",
+        "with_gaps": "with gaps",
+        "negated_bit": "of negated memory",
+    }.get(way.__name__, "in another memory format")
+
+
+def writes(trial: Trial) -> Judgement:
+    """Write to inputs and results before backward, which must notice it or need none of them."""
+    expected = trial.first.pulled(real_vector(trial.given))
+
+    def of(which: int) -> Judgement:
+        leaves = trial.leaves()
+        inner = [leaf * 1 for leaf in leaves]
+        results = trial.operation(inner)
+        written = [*inner, *results][which]
+        if not all(each.requires_grad for each in results):
+            return 0, []
+        try:
+            with torch.no_grad():
+                written.mul_(0.5).add_(0.25)
+        except RuntimeError:
+            return 0, []  # such as an expanded result
+        try:
+            found = torch.autograd.grad(results, leaves, trial.on_device(trial.given), allow_unused=True)
+        except RuntimeError:
+            return 1, []
+        filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+        name = f"input {which}" if which < len(inner) else f"result {which - len(inner)}"
+        return trial.wrong(f"{name} was written to, unnoticed, and the gradient", filled, expected)
+
+    return joined(map(of, range(len(trial.point.values) + len(trial.given))))
+
+
+def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
+    """Compute in the target's dtype: the gradient is that in double precision of the same numbers, but for rounding.
+
+    The error may be a few roundings of the result, of the given gradient, and of the inputs: what those change is seen
+    from the second derivatives.
+    """
+
+    def narrow(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
+
+    rounded = Point(trial.point.name, [narrow(each).to(each.dtype) for each in trial.point.values])
+    exact = Trial(trial.operation, rounded, trial.is_elementwise)
+    given = [narrow(each) for each in exact.given]
+    exact.given = [own.to(each.dtype) for own, each in zip(given, exact.given)]
+    leaves = [narrow(each).to(trial.operation.device).requires_grad_() for each in rounded.values]
+    found = exact.operation.gradients(leaves, [each.to(trial.operation.device) for each in given])
+    bounds, curved = exact.first.pulled(real_vector(exact.given)), exact.second()
+    spread = bigger(bounds) + bigger(curved) + real_vector(exact.given).abs().max()
+    sane = spread.isfinite() & (spread < torch.finfo(dtype).max / 1e3)
+    if exact.is_elementwise:
+        size = real_vector(rounded.values).abs()
+        sane &= (size == 0) | ((size > ORDINARY[0]) & (size < ORDINARY[1]))
+    widened = torch.where(sane, NATIVE * torch.finfo(dtype).eps * spread, torch.full_like(spread, math.inf))
+    name = str(dtype).rpartition(".")[2]
+    return exact.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
+
+
+EVERYWHERE: Dict[str, Way] = {"backward": backward, "forward mode": forward_mode}
+SECOND: Dict[str, Way] = {
+    "backward twice": backward_twice, "forward over backward": forward_over_backward,
+    "backward over forward": backward_over_forward,
+}  # fmt: skip
+ONCE: Dict[str, Way] = {
+    "some inputs": some_inputs, "batched gradients": batched_gradients, "incoming gradients": incoming_gradients,
+    "memory": memory, "writes": writes,
+}  # fmt: skip

@@ -1,0 +1,207 @@
+"""Right derivatives agree in all ways; each kind of wrong derivative is found by the way in which it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.worker import ways
+from conformance.worker.derivatives import WAYS, derivatives
+from conformance.worker.values import Unobservable
+
+pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")  # torch's own, when it is asked for tangents
+SHAPES = {"x": ["n", "m"], "w": ["m"]}
+
+
+def wrong_ways(function: Any, inputs: Any = SHAPES, **more: Any) -> set[str]:
+    found = derivatives(function, inputs, **more)
+    disagree = set()
+    for way in WAYS:
+        try:
+            told = found[way]
+        except Unobservable:
+            continue
+        if told:
+            disagree.add(way)
+    return disagree
+
+
+def product(fault: str = "") -> Any:
+    """Return sin(x) * w, whose derivatives have a fault of that name."""
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            if fault == "unsaved":
+                ctx.x, ctx.w = x, w
+            else:
+                ctx.save_for_backward(x, w)
+                ctx.save_for_forward(x, w)
+            return x.sin() * w
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = (ctx.x, ctx.w) if fault == "unsaved" else ctx.saved_tensors
+            grad_x, grad_w = g * x.cos() * w, g * x.sin()
+            if fault == "sign":
+                grad_x = -grad_x
+            elif fault == "factor":
+                grad_w = grad_w * 1.01
+            elif fault == "one lane":
+                grad_x = torch.cat([grad_x[:2], grad_x[2:3] * 1.1, grad_x[3:]])
+            elif fault == "at zero":
+                grad_x = torch.where(x == 0, torch.full_like(x, float("nan")), grad_x)
+            elif fault == "at ties" and x.numel() > 1 and bool((x == x.reshape(-1)[0]).all()):
+                grad_x = grad_x * 2
+            elif fault == "large" and x.numel() and float(x.detach().abs().max()) > 100:
+                grad_x = grad_x * 0
+            elif fault == "second" and not torch.is_grad_enabled():
+                pass
+            elif fault == "second":
+                grad_x = g * x.detach().cos() * w
+            elif fault == "layout" and not x.is_contiguous():
+                grad_x = grad_x.flip(0)
+            elif fault == "incoming" and not g.is_contiguous():
+                grad_w = grad_w * 0
+            elif fault == "float32" and x.dtype == torch.float32:
+                grad_x = grad_x * 1.001
+            elif fault == "alone" and not ctx.needs_input_grad[1]:
+                grad_x = grad_x + 1
+            elif fault == "size one" and x.dim() and x.shape[0] == 1:
+                grad_x = grad_x * 0
+            if fault == "not summed":
+                return grad_x, grad_w[0] if grad_w.dim() > 1 and grad_w.shape[0] else grad_w.sum(0)
+            return grad_x, grad_w.sum(0)
+
+        @staticmethod
+        def jvp(ctx: Any, tx: Any, tw: Any) -> Any:
+            x, w = (ctx.x, ctx.w) if fault == "unsaved" else ctx.saved_tensors
+            first = 0 if tx is None else tx * x.cos() * w
+            second = 0 if tw is None else tw * x.sin()
+            return first - second if fault == "tangent" else first + second
+
+    return Product.apply
+
+
+EXPECTED = {
+    "sign": "backward", "factor": "backward", "one lane": "backward", "at zero": "backward", "at ties": "backward",
+    "large": "backward", "not summed": "backward", "size one": "backward", "second": "backward twice",
+    "tangent": "forward mode", "layout": "memory", "incoming": "incoming gradients", "float32": "native dtype",
+    "alone": "some inputs", "unsaved": "writes",
+}  # fmt: skip
+
+
+def test_right_derivatives_agree_in_all_ways() -> None:
+    assert wrong_ways(product()) == set()
+
+
+@pytest.mark.parametrize("fault", EXPECTED)
+def test_each_kind_of_fault_is_found(fault: str) -> None:
+    assert EXPECTED[fault] in wrong_ways(product(fault))
+
+
+@pytest.mark.parametrize("function", [torch.exp, torch.sigmoid, torch.relu, torch.abs, torch.floor, torch.sign])
+def test_elementwise_functions_with_kinks_and_jumps_are_not_accused(function: Any) -> None:
+    assert wrong_ways(function, {"x": "any"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (torch.matmul, {"a": ["n", "k"], "b": ["k", "m"]}),
+        (torch.linalg.inv, {"x": {"invertible": ["n", "n"]}}),
+        (lambda x: x.amax(1), {"x": ["n", "m"]}),
+        (lambda x: x.prod(), {"x": ["n", "m"]}),
+        (lambda x: x.norm(), {"x": ["n"]}),
+        (lambda x: x.sort(0).values, {"x": ["n", "m"]}),
+        (torch.fft.rfft, {"x": ["k"]}),
+    ],
+)
+def test_other_functions_are_not_accused(function: Any, inputs: Any) -> None:
+    assert wrong_ways(function, inputs) == set()
+
+
+def test_complex_derivatives_and_their_conjugates() -> None:
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, z: Any) -> Any:
+            ctx.save_for_backward(z)
+            return z * z
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (z,) = ctx.saved_tensors
+            return g * 2 * z  # without the conjugate, which real numbers don't notice
+
+    assert wrong_ways(Square.apply, {"z": ["n"]}) == set()
+    assert "backward" in wrong_ways(Square.apply, {"z": ["n"]}, complex_too=True)
+    assert wrong_ways(lambda z: z * z, {"z": ["n"]}, complex_too=True) == set()
+
+
+def test_a_result_that_lost_its_graph_is_found() -> None:
+    assert "backward" in wrong_ways(lambda x: x.detach().exp(), {"x": ["n"]})
+
+
+def test_a_gradient_of_another_shape_or_dtype_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = torch.autograd.grad
+    monkeypatch.setattr(torch.autograd, "grad", lambda *args, **more: tuple(
+        None if each is None else each.float() for each in plain(*args, **more)))  # fmt: skip
+    found = derivatives(torch.exp, {"x": ["n"]})["backward"]
+    assert any("torch.float32, expected torch.float64" in line for line in found)
+
+
+def test_what_is_not_implemented_is_left_out_and_said() -> None:
+    class NoForward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:  # noqa: ARG004 - its signature is given
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:  # noqa: ARG004 - see above
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            raise NotImplementedError("the tangent of this is not implemented")
+
+    found = derivatives(NoForward.apply, {"x": ["n"]})
+    assert found["backward"] == []
+    with pytest.raises(Unobservable, match="the tangent of this is not implemented"):
+        found["forward mode"]
+
+
+def test_lines_name_the_place_the_numbers_and_the_point() -> None:
+    (line, *_) = derivatives(product("at zero"), SHAPES)["backward"]
+    assert "the gradient[3] is nan, expected" in line
+    assert "x with a zero: f([[" in line
+
+
+def test_rows_and_spellings_are_all_tried() -> None:
+    rows = [{"dim": 0}, {"dim": 1}]
+
+    def right(x: torch.Tensor, dim: int) -> torch.Tensor:
+        return x.cumsum(dim)
+
+    def mistaken(x: torch.Tensor, dim: int) -> torch.Tensor:
+        return x.cumsum(dim) if dim == 0 else x.cumsum(dim).detach()
+
+    assert wrong_ways(right, {"x": ["n", "m"]}, rows=rows) == set()
+    assert "backward" in wrong_ways(mistaken, {"x": ["n", "m"]}, rows=rows)
+    assert "backward" in wrong_ways([right, mistaken], {"x": ["n", "m"]}, rows=rows)
+
+
+def test_an_operation_that_fails_at_an_ordinary_point_raises() -> None:
+    with pytest.raises(RuntimeError, match="not possible"):
+        derivatives(refusing, {"x": ["n"]})
+
+
+def refusing(x: torch.Tensor) -> torch.Tensor:  # noqa: ARG001 - it refuses any
+    raise RuntimeError("not possible")
+
+
+def test_an_error_of_the_suite_is_not_one_of_the_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "weights", None)
+    with pytest.raises(TypeError, match="not callable"):
+        derivatives(torch.exp, {"x": ["n"]})
