@@ -30,6 +30,7 @@ WAYS = (
     "backward", "forward mode", "backward twice", "forward over backward", "backward over forward", "batched gradients",
     "incoming gradients", "memory", "writes", "native dtype",
 )  # fmt: skip
+DEVICES = ("cpu",)  # on which the points and their tolerances have been tried
 OF_SEVERAL = "some inputs"  # the way that needs more than one input
 MAKES = vocabulary.FACTORIES | vocabulary.RANDOM
 
@@ -85,6 +86,7 @@ def of_operation(node: Node) -> Node:
         "why": entry.get("why", WHY),
         "rules": list(RULES),
         **{key: entry[key] for key in ("torch", "dtypes") if key in entry},
+        "devices": list(DEVICES),
         "steps": like(entry["op"], ["\n".join(lines) + "\n", {"expect": expected}]),
     })  # fmt: skip
 

@@ -31,7 +31,7 @@ def wrong_ways(function: Any, inputs: Any = SHAPES, **more: Any) -> set[str]:
 def product(fault: str = "") -> Any:
     """Return sin(x) * w, whose derivatives have a fault of that name."""
 
-    class Product(torch.autograd.Function):
+    class Product(torch.autograd.Function):  # type: ignore[misc]  # torch has no types for it
         @staticmethod
         def forward(ctx: Any, x: Any, w: Any) -> Any:
             if fault == "unsaved":
@@ -124,7 +124,7 @@ def test_other_functions_are_not_accused(function: Any, inputs: Any) -> None:
 
 
 def test_complex_derivatives_and_their_conjugates() -> None:
-    class Square(torch.autograd.Function):
+    class Square(torch.autograd.Function):  # type: ignore[misc]  # see above
         @staticmethod
         def forward(ctx: Any, z: Any) -> Any:
             ctx.save_for_backward(z)
@@ -153,7 +153,7 @@ def test_a_gradient_of_another_shape_or_dtype_is_found(monkeypatch: pytest.Monke
 
 
 def test_what_is_not_implemented_is_left_out_and_said() -> None:
-    class NoForward(torch.autograd.Function):
+    class NoForward(torch.autograd.Function):  # type: ignore[misc]  # see above
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:  # noqa: ARG004 - its signature is given
             return x * 2
