@@ -50,21 +50,28 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
         elif not problems:
             own = "".join(lines[node.line - 1 : end]).rstrip() + "\n"
             found = [Case(file=name, line=node.line, topic="", text=own, digest=case_digest(data), **data)]
-        for own_id in [case.id for case in found] or [node.find("id").value]:
-            first = ids.setdefault(own_id, node.line) if isinstance(own_id, str) else node.line
-            if first != node.line:
-                report(node.value["id"], "id", f"{own_id!r} stands twice", f"first in line {first}")
+        check_ids(ids, node, [case.id for case in found], report)
         cases += found
     for node in listed_in(root, "ops"):
         if isinstance(node.value, dict) and broken.isdisjoint(node.lines()):
             check_operation(node, report)
-            if not problems:
-                cases += written([("", node.line, of_operation(node))], rules, name, report, "op")
+            variant = [("", node.line, of_operation(node))]
+            found = [] if problems else list(written(variant, rules, name, report, "op"))
+            check_ids(ids, node, [case.id for case in found], report)
+            cases += found
     if not problems:
         check_use(programs, nodes, report)
     if problems:
         raise CaseFileError(problems)
     return [replace(case, topic=root.value["topic"].value) for case in cases]
+
+
+def check_ids(ids: dict[str, int], node: Node, found: list[str], report: Any) -> None:
+    """Report ids that stood in the file before; `ids` has the line of each, and gets those of this entry."""
+    for own_id in found or [node.find("id").value]:
+        first = ids.setdefault(own_id, node.line) if isinstance(own_id, str) else node.line
+        if first != node.line:
+            report(node.value["id"], "id", f"{own_id!r} stands twice", f"first in line {first}")
 
 
 def listed_in(root: Node, key: str) -> list[Node]:

@@ -25,19 +25,12 @@ WORST = 1e-5  # a derivative with a larger error, relative to its size, counts a
 Values = List[torch.Tensor]  # on the CPU, in double precision
 
 
-class Probe(NamedTuple):
-    """A direction: how far each input is moved, what derivatives along it are divided by, and in which steps."""
-
-    directions: Values
-    unit: torch.Tensor
-    steps: Tuple[float, ...] = STEPS
+# A direction: how far each input is moved, what derivatives along it are divided by, and in which steps.
+Probe = NamedTuple("Probe", [("directions", Values), ("unit", torch.Tensor), ("steps", Tuple[float, ...])])
 
 
-class Slopes(NamedTuple):
+class Slopes(NamedTuple("Slopes", [("low", torch.Tensor), ("high", torch.Tensor)])):
     """Bounds of derivatives, each of shape (probes, outputs): infinite where nothing is known."""
-
-    low: torch.Tensor
-    high: torch.Tensor
 
     def times(self, weights: torch.Tensor) -> Slopes:
         """Return the slopes multiplied by weights of a shape that fits; what is unknown becomes nan or infinite."""
@@ -74,6 +67,11 @@ def magnitude(values: torch.Tensor) -> torch.Tensor:
     return torch.exp2(torch.where(size == 0, torch.ones_like(size), size).log2().round())
 
 
+def along(directions: Values) -> Probe:
+    """Return the probe that moves all inputs at once."""
+    return Probe(directions, torch.ones(1), STEPS)
+
+
 def single_probes(values: Values) -> List[Probe]:
     """Return a probe for each number of the inputs, in the order of `real_vector`, in steps smaller than the number."""
     probes = []
@@ -84,7 +82,7 @@ def single_probes(values: Values) -> List[Probe]:
             direction[place] = unit * sizes[place].item()
             directions = [torch.zeros_like(each) for each in values]
             directions[index] = direction.reshape(value.shape)
-            probes.append(Probe(directions, sizes[place : place + 1]))
+            probes.append(Probe(directions, sizes[place : place + 1], STEPS))
     return probes
 
 
@@ -164,12 +162,12 @@ def combined(finer: Slopes, coarser: Slopes) -> Slopes:
     return Slopes(low, torch.where(narrower, coarser.high, torch.where(contradict, everything, finer.high)))
 
 
-def consistent(partial: Slopes, along: Slopes, total: Slopes) -> Slopes:
+def consistent(partial: Slopes, whole: Slopes, total: Slopes) -> Slopes:
     """Return the partial derivatives of those results whose derivative along a direction is the sum of theirs.
 
     Of others nothing is known: there the function is not differentiable, although it has partial derivatives. `partial`
-    has the inputs in its first dimension, `along` is the derivative in that direction and `total` the sum.
+    has the inputs in its first dimension, `whole` is the derivative in that direction and `total` the sum.
     """
     slack = 1e-4 * (total.high.abs() + total.low.abs()) + 1e-9
-    fits = along.is_known & (along.low >= total.low - slack) & (along.high <= total.high + slack)
+    fits = whole.is_known & (whole.low >= total.low - slack) & (whole.high <= total.high + slack)
     return partial.where(fits)

@@ -25,11 +25,7 @@ LEAST = {"positive": 0.0, "unit": 0.0, "beyond": 1.0}  # of the numbers of a kin
 SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
 
 
-class Point(NamedTuple):
-    """Values of the differentiable inputs, and which point that is."""
-
-    name: str
-    values: Values
+Point = NamedTuple("Point", [("name", str), ("values", Values)])  # of the differentiable inputs
 
 
 def elementwise_point(kinds: Sequence[str]) -> Point:

@@ -7,9 +7,9 @@ from typing import Callable, List, Optional, Sequence, Tuple
 import torch
 
 from conformance.worker.differences import (
-    Probe,
     Slopes,
     Values,
+    along,
     combined,
     consistent,
     elementwise_probes,
@@ -57,11 +57,11 @@ def jacobian(
     function: Callable[[Values], torch.Tensor], point: Point, tangents: Values, is_elementwise: bool
 ) -> Jacobian:
     """Return the derivatives at a point; those along `tangents` tell whether the function is differentiable there."""
-    along = slopes(function, point.values, [Probe(tangents, torch.ones(1))])
+    whole = slopes(function, point.values, [along(tangents)])
     vector = real_vector(tangents)
     if not is_elementwise:
         found = slopes(function, point.values, single_probes(point.values))
-        return Jacobian(consistent(found, along, Jacobian(found).pushed(vector)))
+        return Jacobian(consistent(found, whole, Jacobian(found).pushed(vector)))
     near, far = (
         slopes(function, point.values, elementwise_probes(point.values, relative)) for relative in (True, False)
     )
@@ -72,7 +72,7 @@ def jacobian(
     found = combined(finer, coarser)
     if len(point.values) == 1:
         return Jacobian(found, blocks)
-    return Jacobian(consistent(found, along, Jacobian(found, blocks).pushed(vector)), blocks)
+    return Jacobian(consistent(found, whole, Jacobian(found, blocks).pushed(vector)), blocks)
 
 
 class Trial:
@@ -100,8 +100,8 @@ class Trial:
                 found = jacobian(self.cpu_gradients, self.point, tangents, True)
                 second = found.pushed(real_vector(tangents)).where(self.is_near())
             else:
-                along = slopes(self.cpu_gradients, self.point.values, [Probe(tangents, torch.ones(1))])
-                second = Slopes(along.low[0], along.high[0])
+                found_along = slopes(self.cpu_gradients, self.point.values, [along(tangents)])
+                second = Slopes(found_along.low[0], found_along.high[0])
             doubt = CANCELLED * bigger(second)
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)
         return self.second_cached

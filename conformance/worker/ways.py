@@ -16,7 +16,7 @@ NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
 ORDINARY = (0.05, 10.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
 NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
 
-Way = Callable[[Trial], Judgement]
+Differentiation = Callable[[Trial], Judgement]
 
 
 def joined(judgements: Iterator[Judgement]) -> Judgement:
@@ -265,12 +265,12 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     return exact.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
 
 
-EVERYWHERE: Dict[str, Way] = {"backward": backward, "forward mode": forward_mode}
-SECOND: Dict[str, Way] = {
+EVERYWHERE: Dict[str, Differentiation] = {"backward": backward, "forward mode": forward_mode}
+SECOND: Dict[str, Differentiation] = {
     "backward twice": backward_twice, "forward over backward": forward_over_backward,
     "backward over forward": backward_over_forward,
 }  # fmt: skip
-ONCE: Dict[str, Way] = {
+ONCE: Dict[str, Differentiation] = {
     "some inputs": some_inputs, "batched gradients": batched_gradients, "incoming gradients": incoming_gradients,
     "memory": memory, "writes": writes,
 }  # fmt: skip

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from conformance.worker.differences import (
-    Probe,
     Slopes,
+    along,
     combined,
     consistent,
     elementwise_probes,
@@ -88,11 +88,11 @@ def test_partial_derivatives_without_a_derivative_say_nothing() -> None:
     values = [double(0.0), double(0.0)]
     partial = slopes(function, values, single_probes(values))
     assert partial.low.abs().max() < 1e-9  # along each axis it is constant
-    along = slopes(function, values, [Probe([double(1.0), double(2.0)], torch.ones(1))])
-    assert not bool(consistent(partial, along, partial.sum(0)).is_known.any())
+    whole = slopes(function, values, [along([double(1.0), double(2.0)])])
+    assert not bool(consistent(partial, whole, partial.sum(0)).is_known.any())
     smooth = slopes(lambda values: values[0] * values[1], values, single_probes(values))
-    along = slopes(lambda values: values[0] * values[1], values, [Probe([double(1.0), double(2.0)], torch.ones(1))])
-    assert bool(consistent(smooth, along, smooth.sum(0)).is_known.all())
+    whole = slopes(lambda values: values[0] * values[1], values, [along([double(1.0), double(2.0)])])
+    assert bool(consistent(smooth, whole, smooth.sum(0)).is_known.all())
 
 
 def test_the_error_is_honest() -> None:
