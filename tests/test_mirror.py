@@ -27,6 +27,9 @@ ELSEWHERE = {
     "render/script/steps": "render/script/test_script.py",
     # Seen in a run alone: what a worker does between reading a request and answering it, and what pytest calls.
     "worker/build": "execution/test_workers.py",
+    "worker/operation": "worker/test_derivatives.py",
+    "worker/trial": "worker/test_derivatives.py",
+    "worker/ways": "worker/test_derivatives.py",
     "worker/engine": "worker/test_isolation.py",
     "worker/factories": "worker/test_namespace.py",
     "worker/failures": "worker/test_checks.py",

@@ -2,7 +2,7 @@
 
 The derivatives of the first order are held to differences of the operation's values in double precision on the CPU,
 those of the second order to differences of the gradients. A way that this torch or device has not implemented is left
-out and said so; a point where the differences do not settle is not judged.
+out and said so; a point where the differences do not converge is not judged.
 """
 
 from __future__ import annotations

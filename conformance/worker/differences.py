@@ -2,7 +2,7 @@
 
 A derivative comes from central differences with steps that are halved, extrapolated to a step of 0 (Richardson's
 method); the disagreement of the extrapolations is the error. Where the derivatives from the left and from the right
-differ, any number between them is a subgradient. Where the differences do not settle, nothing is known.
+differ, any number between them is a subgradient. Where the differences do not converge, nothing is known.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def extrapolated(
     before = [central[0]]
     for value, step in zip(central[1:], steps[1:]):
         row = [value]
-        is_fine = step <= steps[-3]  # else steps that skip over what is between them could settle early
+        is_fine = step <= steps[-3]  # else steps that skip over what is between them could converge early
         noise = 4 * EPS * size / step
         for order, coarser in enumerate(before, 1):
             finer = row[-1]

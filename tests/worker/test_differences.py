@@ -1,4 +1,4 @@
-"""Derivatives by differences: right where they settle, bounds at kinks, and nothing elsewhere."""
+"""Derivatives by differences: right where they converge, bounds at kinks, and nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_nothing_is_known_at_a_jump_a_pole_or_outside(function: Function, number
     assert not bool(at(function, number).is_known)
 
 
-def test_steps_that_skip_over_stairs_do_not_settle_on_their_slope() -> None:
+def test_steps_that_skip_over_stairs_do_not_converge_on_their_slope() -> None:
     values = [double(3.7, 1000.5)]
     for relative in (True, False):
         found = slopes(lambda values: values[0].floor(), values, elementwise_probes(values, relative))
