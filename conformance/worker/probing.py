@@ -25,6 +25,10 @@ class LessPrecise(Exception):
     """A device accepts a dtype and does not keep its digits."""
 
 
+class Contiguous(Exception):
+    """A device lays out each tensor anew."""
+
+
 class Call(NamedTuple):
     """A call of an operation that raised `error`."""
 
@@ -160,6 +164,8 @@ def has_double(dtype: torch.dtype) -> Callable[[str], Any]:
 
 def has_strides(device: str) -> Any:
     matrix = torch.arange(6.0).reshape(2, 3)
+    if matrix.to(device).t().stride() != (1, 3):
+        raise Contiguous("a transposed tensor has the strides of any other")
     return (matrix.to(device).t() + 1).cpu().tolist() == (matrix.t() + 1).tolist()
 
 
@@ -187,6 +193,14 @@ def has_sparse(device: str) -> Any:
     return torch.eye(2).to_sparse().to(device).to("cpu").to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
+def has_nested(device: str) -> Any:
+    make = getattr(torch.nested, "nested_tensor_from_jagged", None)
+    if make is None:  # this torch has none
+        return True
+    nested = make(torch.ones(3, 2).to(device), offsets=torch.tensor([0, 1, 3]).to(device))
+    return (nested * 2).values().cpu().tolist() == [[2.0, 2.0]] * 3
+
+
 def has_empty(device: str) -> Any:
     return (torch.ones(0, 2).to(device) + 1).cpu().shape == (0, 2)
 
@@ -206,6 +220,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "aliasing-views": has_aliasing_views,
     "storage": has_storage,
     "sparse": has_sparse,
+    "nested": has_nested,
     "empty": has_empty,
     "device-module": device_module,
     "random-state": has_random_state,
@@ -214,6 +229,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
 }
 
 
+UNRECORDED = ("nested",)  # a device that lacks these raises before any operation of it is called
 WRONG = "gives other results"  # a device that does this has the feature, and a fault
 
 
@@ -230,7 +246,9 @@ def features_of(call: Call) -> Iterator[str]:
     """Yield the features that the arguments of a call need."""
     yield from (name for name in call.dtypes if name in FEATURES)
     layouts = [each.layout for each in call.tensors]
-    if any(layout is not torch.strided for layout in layouts):
+    if any(layout is getattr(torch, "jagged", None) for layout in layouts):
+        yield "nested"
+    elif any(layout is not torch.strided for layout in layouts):
         yield "sparse"
     elif not all(each.is_contiguous() for each in call.tensors):
         yield "strides"
@@ -259,6 +277,11 @@ class Prober:
         Some devices accept double precision and don't keep it; views are copies on others, by design.
         """
         return next((f"{self.device} lacks {name}: {self.missing[name]}" for name in self.silent if name in used), None)
+
+    def why_raising(self, errors: Container[str]) -> Optional[str]:
+        """Return the feature that raises one of these errors by itself, or None."""
+        lacked = ((name, self.why_missing(name)) for name in UNRECORDED)
+        return next((f"{self.device} lacks {name}: {why}" for name, why in lacked if why in errors), None)
 
     @property
     def silent(self) -> List[str]:
