@@ -7,7 +7,20 @@ that the CPU accepts. One that works there and fails in a case is at fault.
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Container,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -56,7 +69,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
 
     What runs on the CPU beside it, such as the expected values in double precision, is no use of the device.
 
-    It waits for the device after each operation, so that a late error is raised by the operation whose it is.
+    It waits for the device after each operation and reads the result, so that a late error is raised by the operation
+    whose it is.
     """
 
     def __init__(self, device: str, wait: Callable[[], Any]) -> None:
@@ -75,7 +89,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
             self.used.add("aliasing-views")
         try:
             result = func(*args, **(kwargs or {}))
-            self.wait()
+            finish(result, self.wait)
         except Exception as error:
             self.raised = Call(func, arguments, error)
             raise
@@ -89,6 +103,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
         leaves = tree_flatten(arguments)[0]
         places = [each.device if isinstance(each, torch.Tensor) else each for each in leaves]
         return any(isinstance(place, torch.device) and place.type == self.kind for place in places)
+
+
+def finish(result: Any, wait: Callable[[], Any]) -> None:
+    """Wait for an operation, and read what it gave: some devices begin with it only then."""
+    wait()
+    for each in tree_flatten(result)[0]:
+        if isinstance(each, torch.Tensor) and each.layout is torch.strided and each.device.type not in ("cpu", "meta"):
+            each.detach().to("cpu")
 
 
 def dtypes_in(arguments: Any) -> List[str]:
@@ -229,6 +251,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
 }
 
 
+OF_STRIDES = re.compile(r"\baten::as_strided\b")
 UNRECORDED = ("nested",)  # a device that lacks these raises before any operation of it is called
 WRONG = "gives other results"  # a device that does this has the feature, and a fault
 
@@ -278,8 +301,12 @@ class Prober:
         """
         return next((f"{self.device} lacks {name}: {self.missing[name]}" for name in self.silent if name in used), None)
 
-    def why_raising(self, errors: Container[str]) -> Optional[str]:
-        """Return the feature that raises one of these errors by itself, or None."""
+    def why_raising(self, errors: Collection[str]) -> Optional[str]:
+        """Return the feature that one of these errors speaks of, or that raises it by itself, or None."""
+        if self.why_missing("strides") not in ("", WRONG):
+            named = next((each for each in errors if OF_STRIDES.search(each)), None)
+            if named is not None:
+                return f"{self.device} lacks strides: {named}"
         lacked = ((name, self.why_missing(name)) for name in UNRECORDED)
         return next((f"{self.device} lacks {name}: {why}" for name, why in lacked if why in errors), None)
 
@@ -362,8 +389,7 @@ def attempt(operation: Any, arguments: Any, device: str, wait: Callable[[], Any]
     try:
         with torch.no_grad():
             args, kwargs = tree_map(placed, arguments)
-            operation(*args, **kwargs)
-            wait()
+            finish(operation(*args, **kwargs), wait)
     except Exception as error:
         error.__traceback__ = None
         return error

@@ -15,6 +15,7 @@ from conformance.worker.probing import (
     Prober,
     Recorder,
     features_of,
+    finish,
     waiter,
     why_failing,
     why_missing,
@@ -265,6 +266,25 @@ def test_a_feature_is_missing_that_raises_the_error_of_a_case_by_itself(monkeypa
     monkeypatch.setitem(FEATURES, "nested", refuse)
     assert Prober("cpu").why_raising({"AttributeError: no node": False}) == "cpu lacks nested: AttributeError: no node"
     assert Prober("cpu").why_raising({"RuntimeError: no node": False}) is None
+
+
+def test_a_device_without_strides_can_not_do_what_only_strides_describe(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise TypeError("contiguous")
+
+    error = "RuntimeError: Error while lowering: aten::as_strided, size=(2, 2)"
+    assert Prober("cpu").why_raising([error]) is None
+    monkeypatch.setitem(FEATURES, "strides", refuse)
+    assert Prober("cpu").why_raising([error]) == f"cpu lacks strides: {error}"
+    assert Prober("cpu").why_raising(["RuntimeError: Error while lowering: aten::expand"]) is None
+
+
+def test_what_a_device_does_only_when_it_is_read_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, place: read.append((tensor.shape, place)))
+    monkeypatch.setattr(torch.Tensor, "device", types.SimpleNamespace(type="lazy"))
+    finish([torch.ones(2), 3, (torch.ones(1, 2), None)], idle)
+    assert read == [((2,), "cpu"), ((1, 2), "cpu")]
 
 
 @pytest.mark.skipif(not hasattr(torch.nested, "nested_tensor_from_jagged"), reason="this torch has none")
