@@ -11,6 +11,7 @@ from pathlib import Path
 from conformance.language.files import holds_case_files, shipped_cases
 
 ITEM = "::"
+EXPRESSIONS = ("-k", "-m")  # options with what may be longer than the name of any file
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -21,11 +22,12 @@ def run(arguments: Sequence[str]) -> int:
     from conformance.pytest_plugin.invocation import CalledByRun  # noqa: PLC0415 - see above
 
     here = Path.cwd()
-    words = [found_shipped(word) if option not in PATH_OPTIONS else word for option, word in pairwise(["", *arguments])]
+    others = {*PATH_OPTIONS, *EXPRESSIONS}
+    words = [found_shipped(word) if option not in others else word for option, word in pairwise(["", *arguments])]
     places = [
         Path(word.partition(ITEM)[0])
         for option, word in pairwise(["", *words])
-        if option not in PATH_OPTIONS and not word.startswith("-")
+        if option not in others and not word.startswith("-")
     ]
     named = [place for place in places if holds_case_files(place)]
     cases = shipped_cases()

@@ -9,7 +9,7 @@ from conformance.model.build import Build, Device
 # The features that conformance/worker/probing.py knows, in the order of tables.
 FEATURES = (
     *("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool", "float64", "complex128"),
-    *("strides", "aliasing-views", "storage", "sparse", "empty"),
+    *("strides", "aliasing-views", "storage", "sparse", "nested", "empty"),
     *("device-module", "random-state", "streams", "amp"),
 )
 

@@ -43,6 +43,7 @@ FACTORIES = frozenset(
     from_numpy""".split()
 )
 FREQUENCIES = frozenset({"fftfreq", "rfftfreq"})  # factories in torch.fft
+CHECKERS = frozenset({"gradcheck", "gradgradcheck"})  # of torch.autograd
 # Classes of nn without parameters of their own to be moved to the target.
 CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 

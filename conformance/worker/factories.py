@@ -1,4 +1,4 @@
-"""Wrappers of torch's factories and modules that make tensors and parameters on the target's device.
+"""Wrappers of what in torch depends on the target's device: factories, modules, and gradcheck.
 
 Each takes a factory of torch and a target with a `device` and a CPU `generator`. Random tensors are drawn from that
 generator in double precision, so that every device and dtype gets the same numbers.
@@ -10,7 +10,10 @@ from typing import Any, Callable
 
 import torch
 
+from conformance.worker.values import FULL_DEVICES
+
 Make = Callable[..., Any]
+ROUNDING = 1e-14  # in double precision, of numbers near 1
 
 
 def on_device(make: Make, target: Any) -> Make:
@@ -92,3 +95,27 @@ class Layer:
 def moved(cls: Any, target: Any) -> Any:
     """Return a class of modules for the target's device, and any other object unchanged."""
     return Layer(cls, target) if isinstance(cls, type) and issubclass(cls, torch.nn.Module) else cls
+
+
+def allowing_for_rounding(check: Make, target: Any) -> Make:
+    """Return gradcheck or gradgradcheck for the target's device.
+
+    By default they want the same bits of two runs of backward. A device that compiles what it runs, and not always in
+    the same portions, rounds one run differently from the other, which autograd allows. So what fails for that is tried
+    once more, with a tolerance of some units in the last place of what the function gives.
+    """
+    if target.device.partition(":")[0] in FULL_DEVICES:
+        return check
+
+    def checked(function: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return check(function, inputs, *args, **kwargs)
+        except RuntimeError as error:
+            if "nondet_tol" in kwargs or "Backward is not reentrant" not in str(error):
+                raise
+        given = function(*inputs) if isinstance(inputs, (tuple, list)) else function(inputs)
+        results = given if isinstance(given, (tuple, list)) else [given]
+        largest = max([1.0, *(float(each.detach().cpu().abs().max()) for each in results if each.numel())])
+        return check(function, inputs, *args, nondet_tol=ROUNDING * largest, **kwargs)
+
+    return checked

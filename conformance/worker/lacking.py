@@ -15,6 +15,7 @@ LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
     r"|is not implemented for (?:the )?\S+|\[NOT IMPLEMENTED\]|has no lowering|only supports? float"
     r"|has no implementation for the backend|must be contiguous"
+    r"|__torch_dispatch__ handlers returned NotImplemented"
     r"|Tried to use AMP with the|PyTorch is not linked with support for"
 )
 # In an error of an operation these may also be about how it was called.

@@ -16,7 +16,15 @@ import torch
 
 from conformance.language import vocabulary
 from conformance.worker.derivatives import derivatives
-from conformance.worker.factories import array_on_device, moved, on_device, seeded, seeded_like, seeded_normal
+from conformance.worker.factories import (
+    allowing_for_rounding,
+    array_on_device,
+    moved,
+    on_device,
+    seeded,
+    seeded_like,
+    seeded_normal,
+)
 from conformance.worker.functions import in_thread, in_threads, pickled
 from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, writable
 
@@ -101,6 +109,8 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
                 members[name] = wrap(members[name], target)
         elif path == "fft" and device != "cpu":
             members.update({name: on_device(members[name], target) for name in vocabulary.FREQUENCIES})
+        elif path == "autograd":
+            members.update({name: allowing_for_rounding(members[name], target) for name in vocabulary.CHECKERS})
         elif path == "nn" and device != "cpu":
             members.update({name: moved(members[name], target) for name in members.keys() - vocabulary.CONTAINERS})
         for inner, space in spaces.items():

@@ -7,7 +7,20 @@ that the CPU accepts. One that works there and fails in a case is at fault.
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Container, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Container,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -23,6 +36,10 @@ ABOUT_ARGUMENTS = re.compile(r"\bbut got\b|\bbut \d+ were given|positional argum
 
 class LessPrecise(Exception):
     """A device accepts a dtype and does not keep its digits."""
+
+
+class Contiguous(Exception):
+    """A device lays out each tensor anew."""
 
 
 class Call(NamedTuple):
@@ -52,7 +69,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
 
     What runs on the CPU beside it, such as the expected values in double precision, is no use of the device.
 
-    It waits for the device after each operation, so that a late error is raised by the operation whose it is.
+    It waits for the device after each operation and reads the result, so that a late error is raised by the operation
+    whose it is.
     """
 
     def __init__(self, device: str, wait: Callable[[], Any]) -> None:
@@ -71,7 +89,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
             self.used.add("aliasing-views")
         try:
             result = func(*args, **(kwargs or {}))
-            self.wait()
+            finish(result, self.wait)
         except Exception as error:
             self.raised = Call(func, arguments, error)
             raise
@@ -85,6 +103,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
         leaves = tree_flatten(arguments)[0]
         places = [each.device if isinstance(each, torch.Tensor) else each for each in leaves]
         return any(isinstance(place, torch.device) and place.type == self.kind for place in places)
+
+
+def finish(result: Any, wait: Callable[[], Any]) -> None:
+    """Wait for an operation, and read what it gave: some devices begin with it only then."""
+    wait()
+    for each in tree_flatten(result)[0]:
+        if isinstance(each, torch.Tensor) and each.layout is torch.strided and each.device.type not in ("cpu", "meta"):
+            each.detach().to("cpu")
 
 
 def dtypes_in(arguments: Any) -> List[str]:
@@ -160,6 +186,8 @@ def has_double(dtype: torch.dtype) -> Callable[[str], Any]:
 
 def has_strides(device: str) -> Any:
     matrix = torch.arange(6.0).reshape(2, 3)
+    if matrix.to(device).t().stride() != (1, 3):
+        raise Contiguous("a transposed tensor has the strides of any other")
     return (matrix.to(device).t() + 1).cpu().tolist() == (matrix.t() + 1).tolist()
 
 
@@ -187,6 +215,14 @@ def has_sparse(device: str) -> Any:
     return torch.eye(2).to_sparse().to(device).to("cpu").to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
+def has_nested(device: str) -> Any:
+    make = getattr(torch.nested, "nested_tensor_from_jagged", None)
+    if make is None:  # this torch has none
+        return True
+    nested = make(torch.ones(3, 2).to(device), offsets=torch.tensor([0, 1, 3]).to(device))
+    return (nested * 2).values().cpu().tolist() == [[2.0, 2.0]] * 3
+
+
 def has_empty(device: str) -> Any:
     return (torch.ones(0, 2).to(device) + 1).cpu().shape == (0, 2)
 
@@ -206,6 +242,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "aliasing-views": has_aliasing_views,
     "storage": has_storage,
     "sparse": has_sparse,
+    "nested": has_nested,
     "empty": has_empty,
     "device-module": device_module,
     "random-state": has_random_state,
@@ -214,6 +251,8 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
 }
 
 
+OF_STRIDES = re.compile(r"\baten::as_strided\b")
+UNRECORDED = ("nested",)  # a device that lacks these raises before any operation of it is called
 WRONG = "gives other results"  # a device that does this has the feature, and a fault
 
 
@@ -230,7 +269,9 @@ def features_of(call: Call) -> Iterator[str]:
     """Yield the features that the arguments of a call need."""
     yield from (name for name in call.dtypes if name in FEATURES)
     layouts = [each.layout for each in call.tensors]
-    if any(layout is not torch.strided for layout in layouts):
+    if any(layout is getattr(torch, "jagged", None) for layout in layouts):
+        yield "nested"
+    elif any(layout is not torch.strided for layout in layouts):
         yield "sparse"
     elif not all(each.is_contiguous() for each in call.tensors):
         yield "strides"
@@ -259,6 +300,15 @@ class Prober:
         Some devices accept double precision and don't keep it; views are copies on others, by design.
         """
         return next((f"{self.device} lacks {name}: {self.missing[name]}" for name in self.silent if name in used), None)
+
+    def why_raising(self, errors: Collection[str]) -> Optional[str]:
+        """Return the feature that one of these errors speaks of, or that raises it by itself, or None."""
+        if self.why_missing("strides") not in ("", WRONG):
+            named = next((each for each in errors if OF_STRIDES.search(each)), None)
+            if named is not None:
+                return f"{self.device} lacks strides: {named}"
+        lacked = ((name, self.why_missing(name)) for name in UNRECORDED)
+        return next((f"{self.device} lacks {name}: {why}" for name, why in lacked if why in errors), None)
 
     @property
     def silent(self) -> List[str]:
@@ -339,8 +389,7 @@ def attempt(operation: Any, arguments: Any, device: str, wait: Callable[[], Any]
     try:
         with torch.no_grad():
             args, kwargs = tree_map(placed, arguments)
-            operation(*args, **kwargs)
-            wait()
+            finish(operation(*args, **kwargs), wait)
     except Exception as error:
         error.__traceback__ = None
         return error

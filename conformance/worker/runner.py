@@ -21,6 +21,7 @@ from conformance.worker.failures import (
 )
 from conformance.worker.isolation import GlobalState
 from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
+from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Prober, Recorder, waiter
@@ -77,21 +78,34 @@ class Runner:
         a step earlier: on some devices errors of operations come late.
         """
         errors = self.errors
-        if self.device.partition(":")[0] in FULL_DEVICES or not (errors or self.prober.silent):
+        failures = answer.get("failures", [])
+        may_be_layout = may_be_of_layout(failures)
+        if self.device.partition(":")[0] in FULL_DEVICES or not (errors or self.prober.silent or may_be_layout):
             return None
         self.notes.answer(answer)
+        if may_be_layout:
+            layouts = Layouts(self.device)
+            self.run(program, within(layouts))
+            why = layouts.why_different(failures)
+            if why is not None:
+                return why
         recorder = Recorder(self.device, self.prober.wait)
-
-        def recorded(run: CaseRun) -> Dict[str, Any]:
-            with recorder:
-                return run.all_steps()
-
-        self.run(program, recorded)
+        self.run(program, within(recorder))
         call = recorder.raised
         if call is not None and message_of(call.error) in errors:
             return self.prober.why_lacking(call) or self.prober.why_silent(recorder.used)
         why = next((message for message, may_be in errors.items() if may_be), None)
-        return why or self.prober.why_silent(recorder.used)
+        return why or self.prober.why_raising(errors) or self.prober.why_silent(recorder.used)
+
+
+def within(mode: Any) -> Callable[[CaseRun], Dict[str, Any]]:
+    """Return the run through all steps while a mode is on."""
+
+    def go(run: CaseRun) -> Dict[str, Any]:
+        with mode:
+            return run.all_steps()
+
+    return go
 
 
 def synchronizer(device: str, own: str) -> Callable[[], None]:

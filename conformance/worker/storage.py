@@ -16,6 +16,7 @@ import torch
 from conformance.worker.values import FULL_DEVICES, Unobservable, on_cpu, plain
 
 OF_ADDRESS = re.compile(r"\.data_ptr\(")
+OF_CONJUGATION = re.compile(r"\.is_(?:conj|neg)\(")
 OF_STRIDES = re.compile(r"\.(?:stride|storage_offset|is_contiguous)\(")
 
 Way = Callable[[torch.Tensor, torch.Tensor], bool]
@@ -44,6 +45,8 @@ def why_hidden(text: str, device: str) -> str:
     kind = device.partition(":")[0]
     if OF_ADDRESS.search(text) and not has_addresses(kind):
         return f"{kind} shows no addresses"
+    if OF_CONJUGATION.search(text) and not notes_conjugation(kind):
+        return f"{kind} notes no conjugation"
     return f"{kind} keeps no strides" if OF_STRIDES.search(text) and not has_strides(kind) else ""
 
 
@@ -69,6 +72,18 @@ def has_strides(kind: str) -> bool:
         try:
             tensor = torch.zeros((2, 3), dtype=torch.float32).to(kind)
             return bool(tensor.t().stride() == (1, 3) or tensor[:1].expand(2, 3).stride() == (0, 1))
+        except Exception:
+            return True  # the check itself will say what is wrong
+
+
+@functools.lru_cache(maxsize=None)
+def notes_conjugation(kind: str) -> bool:
+    """Whether conj() on a device only notes that a tensor is conjugated."""
+    if kind in FULL_DEVICES:
+        return True
+    with torch.inference_mode(False), torch.no_grad():
+        try:
+            return bool(torch.zeros(2, dtype=torch.complex64).to(kind).conj().is_conj())
         except Exception:
             return True  # the check itself will say what is wrong
 

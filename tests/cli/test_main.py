@@ -43,6 +43,13 @@ def test_run_takes_a_case_file_of_the_users_own(tmp_path: Path) -> None:
     assert " passed" in done.stdout
 
 
+def test_run_takes_a_selection_that_is_longer_than_any_name_of_a_file(tmp_path: Path) -> None:
+    wanted = " or ".join(["node-of-an-exponential", *(f"no-{number}" for number in range(99))])
+    done = run(sys.executable, "-m", "conformance", "run", "cases/graph.yaml", "-k", wanted, directory=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
 def test_cases_prints_where_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["cases"]) == 0
     assert capsys.readouterr().out == f"{shipped_cases()}\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from running import outcome_of_steps, running_engine
 
 from conformance.language import versions, vocabulary
 from conformance.worker.engine import Engine
+from conformance.worker.factories import allowing_for_rounding
 from conformance.worker.namespace import offer
 from conformance.worker.sandbox import Namespace
 
@@ -70,6 +73,42 @@ def passes(engine: Engine, text: str, checks: str, device: str = "cpu", dtype: s
     """Hold that what `text` makes has these checks."""
     outcome = outcome_of_steps(engine, f"- a = {text}\n- expect: {{a: {checks}}}\n", device, dtype)
     assert (outcome["status"], outcome.get("failures")) == ("pass", None)
+
+
+def drifting(drift: float) -> Any:
+    """Return a function that doubles, with a gradient that differs by `drift` from one run of backward to the next."""
+    runs = itertools.count()
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        y.register_hook(lambda gradient: None if gradient is None else gradient * (1 + drift * next(runs)))
+        return y
+
+    return twice
+
+
+@each("check", [torch.autograd.gradcheck, torch.autograd.gradgradcheck])
+def test_gradcheck_allows_for_rounding_on_devices_that_compile(check: Any) -> None:
+    x = torch.tensor([1.0, -300.0], dtype=torch.float64, requires_grad=True)
+    for device in ("cpu", "cuda:0"):
+        assert allowing_for_rounding(check, types.SimpleNamespace(device=device)) is check
+    checked = allowing_for_rounding(check, types.SimpleNamespace(device="npu:0"))
+    for inputs in (x, (x,), [x]):
+        assert checked(drifting(1e-15), inputs)
+
+
+def test_gradcheck_allows_for_no_more_than_rounding() -> None:
+    x = torch.tensor([1.0, -300.0], dtype=torch.float64, requires_grad=True)
+    checked = allowing_for_rounding(torch.autograd.gradcheck, types.SimpleNamespace(device="npu"))
+    assert not checked(drifting(1e-15), x, raise_exception=False)
+    assert checked(drifting(1e-9), x, nondet_tol=1e-6)
+    for function, options, told in (
+        (drifting(1e-9), {}, "not reentrant"),
+        (drifting(1e-15), {"nondet_tol": 0.0}, "not reentrant"),
+        (lambda t: drifting(1e-15)(t) * t.detach(), {}, "Jacobian mismatch"),
+    ):
+        with pytest.raises(RuntimeError, match=told):
+            checked(function, x, **options)
 
 
 @each("text", [*DRAWS.values(), *WHOLE.values()], ids=[*DRAWS, *WHOLE])

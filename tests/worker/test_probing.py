@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.worker.probing import FEATURES, WRONG, Call, Prober, Recorder, waiter, why_failing, why_missing
+from conformance.worker.probing import (
+    FEATURES,
+    WRONG,
+    Call,
+    Prober,
+    Recorder,
+    features_of,
+    finish,
+    waiter,
+    why_failing,
+    why_missing,
+)
 
 
 def idle() -> None:
@@ -239,3 +250,44 @@ def test_what_is_computed_beside_a_device_is_no_use_of_it() -> None:
     with recorder:
         torch.empty(2, dtype=torch.complex64, device="meta")
     assert recorder.used == {"complex64"}
+
+
+def test_a_device_that_lays_out_each_tensor_anew_lacks_strides(monkeypatch: pytest.MonkeyPatch) -> None:
+    turned = torch.Tensor.t
+    monkeypatch.setattr(torch.Tensor, "t", lambda tensor: turned(tensor).contiguous())
+    assert why_missing("strides", "cpu") == "Contiguous: a transposed tensor has the strides of any other"
+
+
+def test_a_feature_is_missing_that_raises_the_error_of_a_case_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise AttributeError("no node")
+
+    assert Prober("cpu").why_raising({"AttributeError: no node": False}) is None
+    monkeypatch.setitem(FEATURES, "nested", refuse)
+    assert Prober("cpu").why_raising({"AttributeError: no node": False}) == "cpu lacks nested: AttributeError: no node"
+    assert Prober("cpu").why_raising({"RuntimeError: no node": False}) is None
+
+
+def test_a_device_without_strides_can_not_do_what_only_strides_describe(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        raise TypeError("contiguous")
+
+    error = "RuntimeError: Error while lowering: aten::as_strided, size=(2, 2)"
+    assert Prober("cpu").why_raising([error]) is None
+    monkeypatch.setitem(FEATURES, "strides", refuse)
+    assert Prober("cpu").why_raising([error]) == f"cpu lacks strides: {error}"
+    assert Prober("cpu").why_raising(["RuntimeError: Error while lowering: aten::expand"]) is None
+
+
+def test_what_a_device_does_only_when_it_is_read_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, place: read.append((tensor.shape, place)))
+    monkeypatch.setattr(torch.Tensor, "device", types.SimpleNamespace(type="lazy"))
+    finish([torch.ones(2), 3, (torch.ones(1, 2), None)], idle)
+    assert read == [((2,), "cpu"), ((1, 2), "cpu")]
+
+
+@pytest.mark.skipif(not hasattr(torch.nested, "nested_tensor_from_jagged"), reason="this torch has none")
+def test_a_jagged_tensor_is_nested_and_not_sparse() -> None:
+    jagged = torch.nested.nested_tensor_from_jagged(torch.ones(3), offsets=torch.tensor([0, 1, 3]))
+    assert list(features_of(call(torch.exp, jagged))) == ["nested"]

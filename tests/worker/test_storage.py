@@ -10,7 +10,15 @@ import torch
 from loops import each
 
 from conformance.worker import storage
-from conformance.worker.storage import has_addresses, has_strides, shares_storage, way_of, why_hidden, write_is_seen
+from conformance.worker.storage import (
+    has_addresses,
+    has_strides,
+    notes_conjugation,
+    shares_storage,
+    way_of,
+    why_hidden,
+    write_is_seen,
+)
 from conformance.worker.values import Unobservable
 
 VALUES = {
@@ -25,10 +33,10 @@ VALUES = {
 @pytest.fixture(autouse=True)
 def asked_anew() -> Iterator[None]:
     """Forget what devices answered, before and after a test that gives them other answers."""
-    for known in (way_of, has_addresses, has_strides):
+    for known in (way_of, has_addresses, has_strides, notes_conjugation):
         known.cache_clear()
     yield
-    for known in (way_of, has_addresses, has_strides):
+    for known in (way_of, has_addresses, has_strides, notes_conjugation):
         known.cache_clear()
 
 
@@ -135,3 +143,12 @@ def test_an_expression_looks_at_addresses_and_strides_only_where_there_are_any(
     for text in ("list(a.stride())", "a.storage_offset()", "a.is_contiguous()"):
         assert why_hidden(text, "meta") == "meta keeps no strides"
     assert why_hidden("a.strides", "meta") == ""
+
+
+def test_a_device_that_conjugates_at_once_shows_no_note_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in ("a.is_conj()", "torch.stack([a, b]).is_neg()"):
+        assert why_hidden(text, "cpu") == why_hidden(text, "meta") == why_hidden(text, "nothing") == ""
+    notes_conjugation.cache_clear()
+    monkeypatch.setattr(torch.Tensor, "conj", torch.Tensor.clone)
+    assert why_hidden("a.is_conj()", "meta") == "meta notes no conjugation"
+    assert why_hidden("a.is_conj()", "cpu") == why_hidden("a.is_conjugate()", "meta") == ""

@@ -117,6 +117,8 @@ def _facts_of(parts: list[str]) -> Iterator[Fact]:
         yield from _facts_of_namespace(parts)
     elif first in vocabulary.MEMBERS:
         yield "import", module_of(vocabulary.MEMBERS[first]), first
+        if first in vocabulary.CHECKERS:
+            yield "made", "", first
     elif first in vocabulary.NAMES:
         if first not in vocabulary.RANDOM:
             yield "import", "torch", first
@@ -147,7 +149,7 @@ def _facts_of_namespace(parts: list[str]) -> Iterator[Fact]:
     member = parts[len(holder)]
     if path == "torch" and (member in vocabulary.RANDOM or member in vocabulary.FACTORIES):
         yield "random" if member in vocabulary.RANDOM else "made", "torch", member
-    elif path == "fft" and member in vocabulary.FREQUENCIES:
+    elif (path == "fft" and member in vocabulary.FREQUENCIES) or (path == "autograd" and member in vocabulary.CHECKERS):
         yield "made", ".".join(holder), member
     elif path == "nn" and member[0].isupper() and member not in vocabulary.CONTAINERS:
         yield "layer", ".".join(holder), member

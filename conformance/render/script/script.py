@@ -19,6 +19,10 @@ from conformance.render.script.names import Fact, Uses, sets_any_of, uses_of
 from conformance.render.script.steps import BUILTIN, ScriptWriter, block, quoted, spread
 
 SNIPPETS = {name: piece.text for name, piece in PIECES.items()}
+OWN_MAKERS = {
+    "normal": "seeded_normal", "from_numpy": "array_on_device",
+    **dict.fromkeys(vocabulary.CHECKERS, "allowing_for_rounding"),
+}  # fmt: skip
 NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(:[A-Za-z_][A-Za-z0-9_.]*)?")
 
 
@@ -142,7 +146,7 @@ def maker_lines(made: Mapping[tuple[str, str], Sequence[str]], writer: ScriptWri
 
     def maker(kind: str, path: str) -> str:
         path, like, _ = path.partition("_like")
-        own = {"normal": "seeded_normal", "from_numpy": "array_on_device"}.get(path.rpartition(".")[2])
+        own = OWN_MAKERS.get(path.rpartition(".")[2])
         made = own or {"random": "seeded", "made": "on_device", "layer": "moved"}[kind] + like
         return f"{writer.name(made)}({path}, {writer.name('TARGET')})"
 

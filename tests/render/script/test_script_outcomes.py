@@ -316,6 +316,16 @@ ELSEWHERE = {
     "the rest does not hold": ("- a = ones(2)\n- expect: {a.data_ptr(): 0, a: {shape: [3]}}", "fail"),
     "an error is seen": ("- a = ones(2)\n- expect: {a.data_ptr(): 0}\n- {do: a + 1, raises: none}", "pass"),
     "memory is shared": ("- a = ones(2)\n- expect: {a.view(2): {shares_storage: a}}", "pass"),
+    "runs of backward that round otherwise": ("""
+- x = tensor([1.0], dtype=torch.float64, requires_grad=True, device="cpu")
+- runs = []
+- |
+  def twice(x):
+      y = x * 2
+      y.register_hook(lambda g: None if g is None else g * (1 + 1e-15 * (runs.append(1) or len(runs))))
+      return y
+- expect: {"gradcheck(twice, x)": true, "autograd.gradgradcheck(twice, x)": true}
+""", "pass"),
     "another kernel's words": (
         "- {do: 'ones(2, 3) @ ones(2, 3)', raises: {type: ValueError, match: {kernel: x}}}", "pass",
     ),
