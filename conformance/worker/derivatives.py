@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 
@@ -65,23 +65,29 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     found = Found()
     functions = function if isinstance(function, list) else [function]
     for each, others in itertools.product(functions, rows):
-        operation = Operation(each, others, device)
-        missing: Dict[str, str] = {}
-        is_first = each is functions[0]
-        judged = False
-        for point, is_elementwise in all_points(inputs, complex_too):
-            if not is_first and not (is_elementwise or point.name == USUAL):
-                continue
-            try:
-                trial = Trial(operation, point, is_elementwise)
-            except Exception:
-                if not judged:
-                    raise
-                continue
-            look(found, trial, dtype, missing, is_first=is_first)
-            judged = True
-        found.missing.update(missing)
+        chosen = all_points(inputs, complex_too)
+        if each is not functions[0]:
+            chosen = (pair for pair in chosen if pair[1] or pair[0].name == USUAL)
+        look_at_all(found, Operation(each, others, device), chosen, dtype, is_first=each is functions[0])
     return found
+
+
+def look_at_all(
+    found: Found, operation: Operation, chosen: Iterable[Tuple[Point, bool]], dtype: torch.dtype, *, is_first: bool
+) -> None:
+    """Differentiate an operation at points; an error that it raises at the first is raised here."""
+    missing: Dict[str, str] = {}
+    judged = False
+    for point, is_elementwise in chosen:
+        try:
+            trial = Trial(operation, point, is_elementwise)
+        except Exception:
+            if not judged:
+                raise
+            continue
+        look(found, trial, dtype, missing, is_first=is_first)
+        judged = True
+    found.missing.update(missing)
 
 
 def all_points(inputs: Mapping[str, Any], complex_too: bool) -> Iterator[Tuple[Point, bool]]:

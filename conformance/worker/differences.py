@@ -39,9 +39,9 @@ class Slopes(NamedTuple("Slopes", [("low", torch.Tensor), ("high", torch.Tensor)
 
     def sum(self, dim: int) -> Slopes:
         low, high = self.low.sum(dim), self.high.sum(dim)
-        return Slopes(low, high).where(low.isfinite() & high.isfinite())  # inf - inf is nan
+        return Slopes(low, high).kept(low.isfinite() & high.isfinite())  # inf - inf is nan
 
-    def where(self, chosen: torch.Tensor) -> Slopes:
+    def kept(self, chosen: torch.Tensor) -> Slopes:
         """Return the slopes where `chosen` is true; of others nothing is known."""
         everything = torch.full_like(self.low, math.inf)
         return Slopes(torch.where(chosen, self.low, -everything), torch.where(chosen, self.high, everything))
@@ -129,7 +129,7 @@ def one_slope(function: Callable[[Values], torch.Tensor], values: Values, middle
     known = ~is_broken & low.isfinite() & high.isfinite() & size.isfinite()
     known &= is_bent | (error <= WORST * torch.maximum(best.abs(), WORST * size))
     unit = probe.unit.repeat(low.numel() // probe.unit.numel()) if low.numel() else probe.unit
-    return Slopes(low / unit, high / unit).where(known)
+    return Slopes(low / unit, high / unit).kept(known)
 
 
 def extrapolated(
@@ -170,4 +170,4 @@ def consistent(partial: Slopes, whole: Slopes, total: Slopes) -> Slopes:
     """
     slack = 1e-4 * (total.high.abs() + total.low.abs()) + 1e-9
     fits = whole.is_known & (whole.low >= total.low - slack) & (whole.high <= total.high + slack)
-    return partial.where(fits)
+    return partial.kept(fits)

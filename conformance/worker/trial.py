@@ -98,7 +98,7 @@ class Trial:
             tangents = self.tangents()
             if self.is_elementwise:
                 found = jacobian(self.cpu_gradients, self.point, tangents, True)
-                second = found.pushed(real_vector(tangents)).where(self.is_near())
+                second = found.pushed(real_vector(tangents)).kept(self.is_near())
             else:
                 found_along = slopes(self.cpu_gradients, self.point.values, [along(tangents)])
                 second = Slopes(found_along.low[0], found_along.high[0])

@@ -115,6 +115,7 @@ def backward_over_forward(trial: Trial) -> Judgement:
     tangents = trial.tangents()
     leaves = trial.leaves()
     forward = torch.autograd.forward_ad
+    found: Sequence[Optional[torch.Tensor]] = [None] * len(leaves)
     with forward.dual_level():
         duals = [forward.make_dual(*pair) for pair in zip(leaves, trial.on_device(tangents))]
         parts = [forward.unpack_dual(each) for each in trial.operation(duals)]
@@ -122,7 +123,6 @@ def backward_over_forward(trial: Trial) -> Judgement:
             (part.tangent, own) for part, own in zip(parts, trial.on_device(trial.given))
             if part.tangent is not None and part.tangent.requires_grad
         ]  # fmt: skip
-        found: Sequence[Optional[torch.Tensor]] = [None] * len(leaves)
         if pairs:
             ends, own = zip(*pairs)
             found = torch.autograd.grad(ends, leaves, own, allow_unused=True)
