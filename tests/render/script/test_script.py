@@ -30,7 +30,9 @@ from conformance.render.script.script import SNIPPETS, script_of, snippets_for
 from render.script.test_script_outcomes import OTHERS, PASSES
 
 # Names of the parts that mean in them what they mean in a case.
-SAME = frozenset("torch warnings copy functools math types log pickled in_thread in_threads compiled derivatives".split())
+SAME = frozenset(
+    "torch warnings copy functools math types log pickled in_thread in_threads compiled derivatives".split()
+)
 
 
 def body_of(steps: str) -> str:
