@@ -46,6 +46,7 @@ ELSEWHERE = {
     'pip install -e ".[dev]" && pytest tests -n auto': "is what this test is part of; .ci/run runs it",
     "pip install .": "is what `reader` does, from what is there",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
+    "pip install torch==2.9.0 torch_xla==2.9.0": "brings gigabytes, and another torch than the one under test",
     "pytest tests -n auto": "is what this test is part of",
     "pytest tests/language --update-snippets": "writes into the checkout, with the tools of who changes the suite",
     "pytest -p conformance.pytest_plugin.plugin --dist=load --rsyncdir=. --device cuda "
@@ -214,7 +215,8 @@ def test_a_documented_command_does_what_it_is_there_for(reader: Reader, command:
 
 def test_each_word_by_which_a_documented_command_selects_selects_something() -> None:
     selections = [found for text in TEXTS.values() for found in re.findall(r'-k (?:"([^"]+)"|([\w-]+))', text)]
-    words = [word for quoted, plain in selections for word in (quoted or plain).split(" or ")]
+    words = [word for quoted, plain in selections for word in re.split(r" (?:or|and) ", quoted or plain)]
+    words = [word.removeprefix("not ") for word in words]
     ids = re.findall(
         r"^  - id: (\S+)", "".join(path.read_text() for path in case_files([shipped_cases()])), re.MULTILINE
     )

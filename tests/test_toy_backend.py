@@ -198,7 +198,8 @@ def test_a_device_without_double_precision_is_not_accused(library: Path, tmp_pat
     assert status == 0, printed
     assert statuses(outcomes) == {"pass", "known", "unsupported"}, printed
     assert "toy lacks: float64, complex128, sparse, streams" in printed
-    assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.7 * len(outcomes)
+    asked = [outcome for outcome in outcomes.values() if "needs a device of" not in outcome.get("reason", "")]
+    assert sum(outcome["status"] == "pass" for outcome in asked) > 0.7 * len(asked)
     # Printing needs double precision there; torch, when that fails in inference mode, records nothing any more.
     assert outcomes["view-looked-at-in-inference-mode"]["reason"].endswith(
         "; it left a mode in force that nothing can end; the worker was replaced"

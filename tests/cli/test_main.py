@@ -429,7 +429,7 @@ def test_history_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.Capt
         ],
         str(wrong): [
             "error: wrong.yaml:2:8: cases: expected a list, got 1",
-            "error: wrong.yaml:3:1: other: unknown key 'other' (it takes topic, cases, programs)",
+            "error: wrong.yaml:3:1: other: unknown key 'other' (it takes topic, cases, programs, ops)",
         ],
     }
     for place, lines in told.items():
