@@ -28,13 +28,21 @@ SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
 Point = NamedTuple("Point", [("name", str), ("values", Values)])  # of the differentiable inputs
 
 
+def in_few_digits(values: torch.Tensor) -> torch.Tensor:
+    """Return real or complex numbers rounded to those that each dtype has, if it has numbers of their size at all."""
+    if values.is_complex():
+        return torch.complex(in_few_digits(values.real), in_few_digits(values.imag))
+    return values.to(torch.bfloat16).to(values.dtype)
+
+
 def elementwise_point(kinds: Sequence[str]) -> Point:
     """Return a vector for each input, of such kinds: all hard numbers of one, all pairs (triples, …) of several."""
     numbers = HARD if len(kinds) == 1 else FEW if len(kinds) == 2 else FEW[::3]
     signed = [*numbers, *(-number for number in numbers)]
     chosen = [[number for number in signed if number >= LEAST.get(kind, -math.inf)] for kind in kinds]
     rows = list(itertools.product(*chosen))
-    return Point("", [torch.tensor([row[place] for row in rows], dtype=torch.float64) for place in range(len(kinds))])
+    columns = [torch.tensor([row[place] for row in rows], dtype=torch.float64) for place in range(len(kinds))]
+    return Point("", [in_few_digits(each) for each in columns])
 
 
 def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -57,7 +65,7 @@ def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = to
         made = 0.5 * made + 2 * torch.eye(shape[-1], dtype=torch.float64)
     if dtype.is_complex:
         made = torch.complex(made, 0.7 * ordinary(shape, "", seed + 5))
-    return made
+    return in_few_digits(made)
 
 
 def shape_of_sizes(shape: Sequence[Any], sizes: Mapping[str, int]) -> List[int]:
@@ -97,7 +105,7 @@ def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
         return torch.where(chosen, values, flat).reshape(usual.shape)
 
     zero = torch.zeros_like(flat)
-    sizes = torch.tensor([1e3, 1e-3, 1.0], dtype=torch.float64)[places % 3]
+    sizes = torch.tensor([1024, 1 / 1024, 1.0], dtype=torch.float64)[places % 3]
     return {
         "with a zero": at(places == flat.numel() // 2, zero),
         "with zeros": at(places % 2 == 0, zero),
@@ -116,4 +124,4 @@ def weights(like: torch.Tensor, seed: int = 0) -> torch.Tensor:
     made = signs * (0.5 + (places * 0.7548776662466927 + seed * 0.56984029) % 1)
     if like.is_complex():
         made = torch.complex(made, 0.5 + (places * 0.6180339887498949 + seed * 0.3) % 1)
-    return made.reshape(like.shape)
+    return in_few_digits(made).reshape(like.shape)

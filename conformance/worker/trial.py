@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Callable, List, Optional, Sequence, Tuple
 
 import torch
@@ -57,7 +58,7 @@ def jacobian(
     function: Callable[[Values], torch.Tensor], point: Point, tangents: Values, is_elementwise: bool
 ) -> Jacobian:
     """Return the derivatives at a point; those along `tangents` tell whether the function is differentiable there."""
-    whole = slopes(function, point.values, [along(tangents)])
+    whole = slopes(function, point.values, along(tangents))
     vector = real_vector(tangents)
     if not is_elementwise:
         found = slopes(function, point.values, single_probes(point.values))
@@ -89,6 +90,16 @@ class Trial:
         self.numbers = real_vector(point.values).numel()
         self.second_cached: Optional[Slopes] = None
 
+    def spelled(self, operation: Operation) -> Trial:
+        """Return the trial of another spelling of the operation, which has the same derivatives."""
+        with torch.no_grad():
+            shapes = [each.shape for each in Operation(operation.function, operation.others, "cpu")(self.point.values)]
+        if shapes != [each.shape for each in self.given]:
+            return Trial(operation, self.point, self.is_elementwise)
+        other = copy.copy(self)
+        other.operation = operation
+        return other
+
     def second(self) -> Slopes:
         """Return the derivative of the gradients in the direction of the tangents.
 
@@ -100,7 +111,7 @@ class Trial:
                 found = jacobian(self.cpu_gradients, self.point, tangents, True)
                 second = found.pushed(real_vector(tangents)).kept(self.is_near())
             else:
-                found_along = slopes(self.cpu_gradients, self.point.values, [along(tangents)])
+                found_along = slopes(self.cpu_gradients, self.point.values, along(tangents))
                 second = Slopes(found_along.low[0], found_along.high[0])
             doubt = CANCELLED * bigger(second)
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)

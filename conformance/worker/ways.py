@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 import torch
 
 from conformance.worker.differences import Slopes, Values, real_vector
-from conformance.worker.points import Point, weights
+from conformance.worker.points import weights
 from conformance.worker.trial import Judgement, Trial, bigger
 
 NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
@@ -244,25 +244,27 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     The error may be a few roundings of the result, of the given gradient, and of the inputs: what those change is seen
     from the second derivatives.
     """
-
-    def narrow(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
-
-    rounded = Point(trial.point.name, [narrow(each).to(each.dtype) for each in trial.point.values])
-    exact = Trial(trial.operation, rounded, trial.is_elementwise)
-    given = [narrow(each) for each in exact.given]
-    exact.given = [own.to(each.dtype) for own, each in zip(given, exact.given)]
-    leaves = [narrow(each).to(trial.operation.device).requires_grad_() for each in rounded.values]
-    found = exact.operation.gradients(leaves, [each.to(trial.operation.device) for each in given])
-    bounds, curved = exact.first.pulled(real_vector(exact.given)), exact.second()
-    spread = bigger(bounds) + bigger(curved) + real_vector(exact.given).abs().max()
+    values, given = ([narrowed(each, dtype) for each in numbers] for numbers in (trial.point.values, trial.given))
+    leaves = [each.to(trial.operation.device).requires_grad_() for each in values]
+    found = trial.operation.gradients(leaves, trial.on_device(given))
+    bounds, curved = trial.first.pulled(real_vector(trial.given)), trial.second()
+    spread = bigger(bounds) + bigger(curved) + real_vector(trial.given).abs().max()
     sane = spread.isfinite() & (spread < torch.finfo(dtype).max / 1e3)
-    if exact.is_elementwise:
-        size = real_vector(rounded.values).abs()
-        sane &= (size == 0) | ((size > ORDINARY[0]) & (size < ORDINARY[1]))
+    is_same = real_vector(values) == real_vector(
+        trial.point.values
+    )  # no number of so few digits was too large or small
+    if trial.is_elementwise:
+        size = real_vector(values).abs()
+        sane &= is_same & ((size == 0) | ((size > ORDINARY[0]) & (size < ORDINARY[1])))
+    else:
+        sane &= is_same.all()
     widened = torch.where(sane, NATIVE * torch.finfo(dtype).eps * spread, torch.full_like(spread, math.inf))
     name = str(dtype).rpartition(".")[2]
-    return exact.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
+    return trial.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
+
+
+def narrowed(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
 
 
 EVERYWHERE: Dict[str, Differentiation] = {"backward": backward, "forward mode": forward_mode}
