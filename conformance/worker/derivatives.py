@@ -15,10 +15,10 @@ import torch
 from conformance.worker.differences import slopes
 from conformance.worker.lacking import message_of
 from conformance.worker.operation import Operation, Others
-from conformance.worker.points import Point, elementwise_point, ordinary, points
+from conformance.worker.points import EQUAL, Point, elementwise_point, ordinary, points
 from conformance.worker.trial import Trial
 from conformance.worker.values import Unobservable, plain
-from conformance.worker.ways import EVERYWHERE, NARROW_COMPLEX, ONCE, SECOND, natively
+from conformance.worker.ways import EVERYWHERE, NARROW_COMPLEX, ONCE, SECOND, expanded_inputs, natively
 
 MOST_TOLD = 4  # disagreements of one way
 MISSING = re.compile(
@@ -132,6 +132,8 @@ def look(found: Found, trial: Trial, dtype: torch.dtype, missing: Dict[str, str]
         ways.update(SECOND)
     if is_usual and is_first:
         ways.update(ONCE)
+    if trial.point.name.endswith(EQUAL) and is_first:
+        ways["memory"] = expanded_inputs
     is_narrow = dtype in NARROW_COMPLEX or not any(each.is_complex() for each in [*trial.point.values, *trial.given])
     if dtype != torch.float64 and is_narrow and is_first and (is_usual or trial.is_elementwise):
         ways[NATIVE_WAY] = lambda trial: natively(trial, dtype)

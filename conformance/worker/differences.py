@@ -124,7 +124,9 @@ def slopes(function: Callable[[Values], torch.Tensor], values: Values, probes: P
     right, left = (plus[-1] - middle) / steps[-1], (middle - minus[-1]) / steps[-1]
     steepest = torch.maximum(right.abs(), left.abs())
     is_bent = (bends[1] > 0.6 * bends[0]) & (bends[1] > 1e-5 * steepest) & (bends[1] > 32 * EPS * size / steps[-1])
-    is_broken = is_bent & (bends[1] > 1.3 * bends[0])
+    sides_before = (plus[-2] - middle) / steps[-2], (middle - minus[-2]) / steps[-2]
+    unsettled = torch.maximum((right - sides_before[0]).abs(), (left - sides_before[1]).abs())
+    is_broken = is_bent & ((bends[1] > 1.3 * bends[0]) | (unsettled > 0.1 * steepest))
     slack = 0.02 * steepest
     doubt = 20 * error + INACCURATE * best.abs()
     low = torch.where(is_bent, torch.minimum(right, left) - slack, best - doubt)

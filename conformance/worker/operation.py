@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Mapping, Sequence
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 import torch
 
@@ -35,11 +35,11 @@ class Operation:
             return real_vector(self(values))
 
     def gradients(
-        self, leaves: Sequence[torch.Tensor], given: Sequence[torch.Tensor], create_graph: bool = False
+        self, leaves: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]], create_graph: bool = False
     ) -> List[torch.Tensor]:
-        """Return the gradient of each leaf, zeros where it has none, for given gradients of the results."""
+        """Return the gradient of each leaf, zeros where it has none, for the given gradients of results (or None)."""
         results = self(leaves)
-        pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad]
+        pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad and own is not None]
         if not pairs:
             return [torch.zeros_like(leaf) for leaf in leaves]
         ends, own = zip(*pairs)
