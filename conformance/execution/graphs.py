@@ -29,12 +29,13 @@ from conformance.results.checkout import package_state
 from conformance.results.store import encoded, write_whole
 
 RECORDED = {"pass", *AT_A_STEP}  # with any other status the case would not run, or would end the worker again
+OF_OPERATIONS = "ops.against-differences"  # the rule of the cases that do so
 MOST_REQUESTED = 64  # graphs at once: those that wait for time to spare need no program yet
 
 
-def is_compiled(case: Case | ListedCase) -> bool:
-    """Whether a case uses torch.compile: running it again takes long, and its graph has a single node."""
-    return any(name == "compiled" for name, _ in case.needs)
+def is_long(case: Case | ListedCase) -> bool:
+    """Whether a case takes long and has next to no graph: it uses torch.compile, or tries an operation in all ways."""
+    return OF_OPERATIONS in case.rules or any(name == "compiled" for name, _ in case.needs)
 
 
 def revision_of(case: ListedCase, step: int | None) -> str:
@@ -97,7 +98,7 @@ class GraphRecorder:
     def add(self, item: Item, outcome: Outcome) -> None:
         """Take the graph of an item that has just run from the cache, or request it from the worker."""
         case = item.case
-        if case.id in self.seen or outcome.status not in RECORDED or is_compiled(case):
+        if case.id in self.seen or outcome.status not in RECORDED or is_long(case):
             return
         self.seen.add(case.id)
         cached = self.entry(case.file).get((case.id, str(item.target)))

@@ -7,7 +7,6 @@ out and said so; a point where the differences do not converge is not judged.
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -16,13 +15,16 @@ import torch
 from conformance.worker.differences import slopes
 from conformance.worker.lacking import message_of
 from conformance.worker.operation import Operation, Others
-from conformance.worker.points import Point, elementwise_point, ordinary, points
+from conformance.worker.points import EQUAL, Point, elementwise_point, ordinary, points
 from conformance.worker.trial import Trial
 from conformance.worker.values import Unobservable, plain
-from conformance.worker.ways import EVERYWHERE, NARROW_COMPLEX, ONCE, SECOND, natively
+from conformance.worker.ways import EVERYWHERE, NARROW_COMPLEX, ONCE, SECOND, expanded_inputs, natively
 
 MOST_TOLD = 4  # disagreements of one way
-MISSING = re.compile(r"(?:has|have) not been implemented|is not implemented|not implemented for|not currently support")
+MISSING = re.compile(
+    r"(?:has|have) not been implemented|is not implemented|not implemented for|not currently support"
+    r"|is (?:unsupported|not supported)"
+)
 BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of the inputs of an elementwise function
 USUAL = "ordinary"  # the name of points that are not hard
 NATIVE_WAY = "native dtype"
@@ -64,30 +66,32 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     """
     found = Found()
     functions = function if isinstance(function, list) else [function]
-    for each, others in itertools.product(functions, rows):
-        chosen = all_points(inputs, complex_too)
-        if each is not functions[0]:
-            chosen = (pair for pair in chosen if pair[1] or pair[0].name == USUAL)
-        look_at_all(found, Operation(each, others, device), chosen, dtype, is_first=each is functions[0])
+    for others in rows:
+        look_at_all(
+            found, [Operation(each, others, device) for each in functions], all_points(inputs, complex_too), dtype
+        )
     return found
 
 
 def look_at_all(
-    found: Found, operation: Operation, chosen: Iterable[Tuple[Point, bool]], dtype: torch.dtype, *, is_first: bool
+    found: Found, operations: Sequence[Operation], chosen: Iterable[Tuple[Point, bool]], dtype: torch.dtype
 ) -> None:
-    """Differentiate an operation at points; an error that it raises at the first is raised here."""
-    missing: Dict[str, str] = {}
-    judged = False
+    """Differentiate the spellings of an operation at points; an error that one raises at its first is raised here."""
+    missing: List[Dict[str, str]] = [{} for _ in operations]
+    refused = list(operations)
     for point, is_elementwise in chosen:
-        try:
-            trial = Trial(operation, point, is_elementwise)
-        except Exception:
-            if not judged:
-                raise
-            continue
-        look(found, trial, dtype, missing, is_first=is_first)
-        judged = True
-    found.missing.update(missing)
+        trial: Optional[Trial] = None
+        for operation, own in zip(operations if is_elementwise or point.name == USUAL else operations[:1], missing):
+            try:
+                trial = Trial(operation, point, is_elementwise) if trial is None else trial.spelled(operation)
+            except Exception:
+                if operation in refused:
+                    raise
+                break
+            refused = [each for each in refused if each is not operation]
+            look(found, trial, dtype, own, is_first=operation is operations[0])
+    for each in missing:
+        found.missing.update(each)
 
 
 def all_points(inputs: Mapping[str, Any], complex_too: bool) -> Iterator[Tuple[Point, bool]]:
@@ -128,6 +132,8 @@ def look(found: Found, trial: Trial, dtype: torch.dtype, missing: Dict[str, str]
         ways.update(SECOND)
     if is_usual and is_first:
         ways.update(ONCE)
+    if trial.point.name.endswith(EQUAL) and is_first:
+        ways["memory"] = expanded_inputs
     is_narrow = dtype in NARROW_COMPLEX or not any(each.is_complex() for each in [*trial.point.values, *trial.given])
     if dtype != torch.float64 and is_narrow and is_first and (is_usual or trial.is_elementwise):
         ways[NATIVE_WAY] = lambda trial: natively(trial, dtype)

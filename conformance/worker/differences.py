@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Callable, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -25,8 +25,10 @@ WORST = 1e-5  # a derivative with a larger error, relative to its size, counts a
 Values = List[torch.Tensor]  # on the CPU, in double precision
 
 
-# A direction: how far each input is moved, what derivatives along it are divided by, and in which steps.
-Probe = NamedTuple("Probe", [("directions", Values), ("unit", torch.Tensor), ("steps", Tuple[float, ...])])
+Direction = List[Optional[torch.Tensor]]  # how far each input is moved; None is not at all
+
+# Directions, what the derivatives along each are divided by (a row for each), and the steps.
+Probes = NamedTuple("Probes", [("directions", List[Direction]), ("units", torch.Tensor), ("steps", Tuple[float, ...])])
 
 
 class Slopes(NamedTuple("Slopes", [("low", torch.Tensor), ("high", torch.Tensor)])):
@@ -58,7 +60,7 @@ def real_vector(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
         for each in tensors
         for part in ((each.real, each.imag) if each.is_complex() else (each,))
     ]
-    return torch.cat(flat) if flat else torch.zeros(0, dtype=torch.float64)
+    return flat[0] if len(flat) == 1 else torch.cat(flat) if flat else torch.zeros(0, dtype=torch.float64)
 
 
 def magnitude(values: torch.Tensor) -> torch.Tensor:
@@ -67,68 +69,71 @@ def magnitude(values: torch.Tensor) -> torch.Tensor:
     return torch.exp2(torch.where(size == 0, torch.ones_like(size), size).log2().round())
 
 
-def along(directions: Values) -> Probe:
+def along(directions: Values) -> Probes:
     """Return the probe that moves all inputs at once."""
-    return Probe(directions, torch.ones(1), STEPS)
+    return Probes([list(directions)], torch.ones(1, 1), STEPS)
 
 
-def single_probes(values: Values) -> List[Probe]:
+def single_probes(values: Values) -> Probes:
     """Return a probe for each number of the inputs, in the order of `real_vector`, in steps smaller than the number."""
-    probes = []
+    directions: List[Direction] = []
+    units = []
     for index, value in enumerate(values):
         sizes = magnitude(value).clamp(max=1).reshape(-1)
         for unit, place in itertools.product([1.0, 1j] if value.is_complex() else [1.0], range(value.numel())):
-            direction = torch.zeros(value.numel(), dtype=value.dtype)
-            direction[place] = unit * sizes[place].item()
-            directions = [torch.zeros_like(each) for each in values]
-            directions[index] = direction.reshape(value.shape)
-            probes.append(Probe(directions, sizes[place : place + 1], STEPS))
-    return probes
+            moved = torch.zeros(value.numel(), dtype=value.dtype)
+            moved[place] = unit * sizes[place].item()
+            directions.append([moved.reshape(value.shape) if other == index else None for other in range(len(values))])
+            units.append(sizes[place])
+    return Probes(directions, torch.stack(units)[:, None] if units else torch.ones(0, 1), STEPS)
 
 
-def elementwise_probes(values: Values, relative: bool) -> List[Probe]:
+def elementwise_probes(values: Values, relative: bool) -> Probes:
     """Return a probe for each input that moves all of its elements, by as much as they are or by 1."""
-    probes = []
-    for index, value in enumerate(values):
-        size = magnitude(value) if relative else torch.ones(value.shape, dtype=torch.float64)
-        directions = [torch.zeros_like(each) for each in values]
-        directions[index] = size.to(value.dtype)
-        probes.append(Probe(directions, size.reshape(-1), MORE_STEPS))
-    return probes
+    sizes = [magnitude(each) if relative else torch.ones(each.shape, dtype=torch.float64) for each in values]
+    directions: List[Direction] = [
+        [size.to(value.dtype) if other == index else None for other in range(len(values))]
+        for index, (value, size) in enumerate(zip(values, sizes))
+    ]
+    return Probes(directions, torch.stack([size.reshape(-1) for size in sizes]), MORE_STEPS)
 
 
-def slopes(function: Callable[[Values], torch.Tensor], values: Values, probes: Sequence[Probe]) -> Slopes:
+def moved_by(values: Values, direction: Direction, steps: Sequence[float]) -> Iterator[Values]:
+    """Yield values that are moved along a direction by each step, first forth and then back."""
+    signed = torch.tensor([*steps, *(-step for step in steps)], dtype=torch.float64)
+    sides = [
+        [value] * len(signed) if move is None else (value + signed.reshape(-1, *[1] * value.dim()) * move).unbind(0)
+        for value, move in zip(values, direction)
+    ]
+    return map(list, zip(*sides))
+
+
+def slopes(function: Callable[[Values], torch.Tensor], values: Values, probes: Probes) -> Slopes:
     """Return the derivatives of `function`, which returns a vector of float64, in the direction of each probe."""
     middle = function(values)
-    found = [one_slope(function, values, middle, probe) for probe in probes]
-    if not found:
-        none = torch.zeros(0, middle.numel(), dtype=torch.float64)
+    steps, count = probes.steps, len(probes.directions)
+    if not count or not middle.numel():
+        none = torch.zeros(count, middle.numel(), dtype=torch.float64)
         return Slopes(none, none)
-    return Slopes(torch.stack([each.low for each in found]), torch.stack([each.high for each in found]))
-
-
-def one_slope(function: Callable[[Values], torch.Tensor], values: Values, middle: torch.Tensor, probe: Probe) -> Slopes:
-    steps = probe.steps
-    plus: Values = []
-    minus: Values = []
-    for step in steps:
-        for sign, side in ((step, plus), (-step, minus)):
-            pairs = zip(values, probe.directions)
-            side.append(function([value + sign * direction for value, direction in pairs]))
-    size = torch.stack([middle, *plus, *minus]).abs().amax(0)
+    found = [function(each) for direction in probes.directions for each in moved_by(values, direction, steps)]
+    sides = torch.stack(found).reshape(count, 2, len(steps), -1)
+    plus, minus = sides[:, 0].unbind(1), sides[:, 1].unbind(1)
+    size = torch.maximum(middle.abs(), sides.abs().amax((1, 2)))
     best, error = extrapolated([(up - down) / (2 * step) for up, down, step in zip(plus, minus, steps)], steps, size)
     bends = [(up - 2 * middle + down).abs() / step for up, down, step in zip(plus[-2:], minus[-2:], steps[-2:])]
     right, left = (plus[-1] - middle) / steps[-1], (middle - minus[-1]) / steps[-1]
     steepest = torch.maximum(right.abs(), left.abs())
     is_bent = (bends[1] > 0.6 * bends[0]) & (bends[1] > 1e-5 * steepest) & (bends[1] > 32 * EPS * size / steps[-1])
-    is_broken = is_bent & (bends[1] > 1.3 * bends[0])
+    sides_before = (plus[-2] - middle) / steps[-2], (middle - minus[-2]) / steps[-2]
+    unsettled = torch.maximum((right - sides_before[0]).abs(), (left - sides_before[1]).abs())
+    is_broken = is_bent & ((bends[1] > 1.3 * bends[0]) | (unsettled > 0.1 * steepest))
     slack = 0.02 * steepest
     doubt = 20 * error + INACCURATE * best.abs()
     low = torch.where(is_bent, torch.minimum(right, left) - slack, best - doubt)
     high = torch.where(is_bent, torch.maximum(right, left) + slack, best + doubt)
     known = ~is_broken & low.isfinite() & high.isfinite() & size.isfinite()
     known &= is_bent | (error <= WORST * torch.maximum(best.abs(), WORST * size))
-    unit = probe.unit.repeat(low.numel() // probe.unit.numel()) if low.numel() else probe.unit
+    unit = probes.units.repeat(1, middle.numel() // probes.units.shape[1])
     return Slopes(low / unit, high / unit).kept(known)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Mapping, Sequence
+from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 import torch
 
 from conformance.worker.differences import Values, real_vector
+from conformance.worker.points import in_few_digits
 
 Others = Mapping[str, Any]
 
@@ -34,11 +35,11 @@ class Operation:
             return real_vector(self(values))
 
     def gradients(
-        self, leaves: Sequence[torch.Tensor], given: Sequence[torch.Tensor], create_graph: bool = False
+        self, leaves: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]], create_graph: bool = False
     ) -> List[torch.Tensor]:
-        """Return the gradient of each leaf, zeros where it has none, for given gradients of the results."""
+        """Return the gradient of each leaf, zeros where it has none, for the given gradients of results (or None)."""
         results = self(leaves)
-        pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad]
+        pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad and own is not None]
         if not pairs:
             return [torch.zeros_like(leaf) for leaf in leaves]
         ends, own = zip(*pairs)
@@ -47,12 +48,12 @@ class Operation:
 
 
 def placed(value: Any, device: str, dtype: torch.dtype) -> Any:
-    """Return an argument on a device, numbers of tensors in the precision of `dtype`."""
+    """Return an argument on a device, numbers of tensors in the precision of `dtype`, and such as each dtype has."""
     if isinstance(value, (list, tuple)):
         return type(value)(placed(each, device, dtype) for each in value)
     if not isinstance(value, torch.Tensor):
         return value
-    is_real = value.is_floating_point()
-    return value.to(
-        device, (torch.empty(0, dtype=dtype).real.dtype if dtype.is_complex else dtype) if is_real else None
-    )
+    if not (value.is_floating_point() or value.is_complex()):
+        return value.to(device)
+    own = dtype if value.is_complex() or not dtype.is_complex else torch.empty(0, dtype=dtype).real.dtype
+    return in_few_digits(value).to(device, own)

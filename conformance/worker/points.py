@@ -21,20 +21,39 @@ HARD = (
     10.0, 15.0, 20.0, 31.0, 50.0, 89.0, 100.0, 710.0, 1e3, 1e4, 1e8,
 )  # fmt: skip
 FEW = (0.0, 0.3, 0.5, 1.0, 1.7, 2.0, 3.0, 20.0, 800.0)  # of each of several inputs
+STRANGE = (math.nan, math.inf, -math.inf)  # which must not change what the elements beside them have
+AROUND = 20  # ordinary numbers around them
 LEAST = {"positive": 0.0, "unit": 0.0, "beyond": 1.0}  # of the numbers of a kind
+EQUAL = "of equal numbers"
 SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
 
 
 Point = NamedTuple("Point", [("name", str), ("values", Values)])  # of the differentiable inputs
 
 
+def in_few_digits(values: torch.Tensor) -> torch.Tensor:
+    """Return real or complex numbers rounded to those that each dtype has, if it has numbers of their size at all."""
+    if values.is_complex():
+        return torch.complex(in_few_digits(values.real), in_few_digits(values.imag))
+    return values.to(torch.bfloat16).to(values.dtype)
+
+
 def elementwise_point(kinds: Sequence[str]) -> Point:
-    """Return a vector for each input, of such kinds: all hard numbers of one, all pairs (triples, …) of several."""
+    """Return a vector for each input, of such kinds: all hard numbers of one, all pairs (triples, …) of several.
+
+    Around them are ordinary numbers, some beside a nan or an infinity, so that each lane and tail of a vector has some.
+    """
     numbers = HARD if len(kinds) == 1 else FEW if len(kinds) == 2 else FEW[::3]
     signed = [*numbers, *(-number for number in numbers)]
     chosen = [[number for number in signed if number >= LEAST.get(kind, -math.inf)] for kind in kinds]
-    rows = list(itertools.product(*chosen))
-    return Point("", [torch.tensor([row[place] for row in rows], dtype=torch.float64) for place in range(len(kinds))])
+    usual = list(zip(*(ordinary([AROUND], kind, place).tolist() for place, kind in enumerate(kinds))))
+    strange = [
+        (*row[:place], number, *row[place + 1 :])
+        for place, number in itertools.product(range(len(kinds)), STRANGE) for row in usual[:1]
+    ]  # fmt: skip
+    rows = [*usual[1 : AROUND // 2], *itertools.product(*chosen), *strange, *usual[AROUND // 2 :]]
+    columns = [torch.tensor([row[place] for row in rows], dtype=torch.float64) for place in range(len(kinds))]
+    return Point("", [in_few_digits(each) for each in columns])
 
 
 def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -57,7 +76,7 @@ def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = to
         made = 0.5 * made + 2 * torch.eye(shape[-1], dtype=torch.float64)
     if dtype.is_complex:
         made = torch.complex(made, 0.7 * ordinary(shape, "", seed + 5))
-    return made
+    return in_few_digits(made)
 
 
 def shape_of_sizes(shape: Sequence[Any], sizes: Mapping[str, int]) -> List[int]:
@@ -97,23 +116,23 @@ def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
         return torch.where(chosen, values, flat).reshape(usual.shape)
 
     zero = torch.zeros_like(flat)
-    sizes = torch.tensor([1e3, 1e-3, 1.0], dtype=torch.float64)[places % 3]
+    sizes = torch.tensor([1024, 1 / 1024, 1.0], dtype=torch.float64)[places % 3]
     return {
         "with a zero": at(places == flat.numel() // 2, zero),
         "with zeros": at(places % 2 == 0, zero),
         "of zeros": torch.zeros_like(usual),
         "with ties": at(places % 3 != 1, flat[:1].expand_as(flat)),
-        "of equal numbers": at(places >= 0, flat[:1].expand_as(flat)),
+        EQUAL: at(places >= 0, flat[:1].expand_as(flat)),
         "of many magnitudes": (flat * sizes).reshape(usual.shape),
         "with signs changed": -usual,
     }
 
 
 def weights(like: torch.Tensor, seed: int = 0) -> torch.Tensor:
-    """Return numbers to weigh a tensor's elements with, no two alike and none 0."""
+    """Return numbers to weigh a tensor's elements with, few alike, none 0, and none the mean of its neighbours."""
     places = torch.arange(like.numel(), dtype=torch.float64) + 1
     signs = 1 - 2 * ((places + seed) % 3 == 0).double()
-    made = signs * (0.5 + (places * 0.7548776662466927 + seed * 0.56984029) % 1)
+    made = signs * (0.5 + (places**2 * 0.7548776662466927 + seed * 0.56984029) % 1)
     if like.is_complex():
-        made = torch.complex(made, 0.5 + (places * 0.6180339887498949 + seed * 0.3) % 1)
-    return made.reshape(like.shape)
+        made = torch.complex(made, 0.5 + (places**2 * 0.6180339887498949 + seed * 0.3) % 1)
+    return in_few_digits(made).reshape(like.shape)

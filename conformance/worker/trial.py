@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Callable, List, Optional, Sequence, Tuple
 
 import torch
@@ -31,9 +32,11 @@ Judgement = Tuple[int, List[str]]  # how many numbers were judged, and a line fo
 class Jacobian:
     """Derivatives of numbers by numbers, of each by each or, if `blocks` says so, of elements by the same elements."""
 
-    def __init__(self, found: Slopes, blocks: int = 0) -> None:
+    def __init__(self, found: Slopes, defined: torch.Tensor, blocks: int = 0) -> None:
+        """Take the derivatives; those of a result that is not `defined`, as the mean of nothing, are not known."""
         count = found.low.shape[1] // blocks if blocks else 0
         self.found = Slopes(*(side.reshape(-1, blocks, count) for side in found)) if blocks else found
+        self.defined = defined
         self.blocks = blocks
 
     def pulled(self, given: torch.Tensor) -> Slopes:
@@ -45,7 +48,7 @@ class Jacobian:
     def pushed(self, tangent: torch.Tensor) -> Slopes:
         """Return the derivative of each number of the results in the direction `tangent`."""
         if not self.blocks:
-            return self.found.times(tangent[:, None]).sum(0)
+            return self.found.times(tangent[:, None]).sum(0).kept(self.defined)
         return flat(self.found.times(tangent.reshape(len(self.found.low), 1, -1)).sum(0))
 
 
@@ -57,11 +60,11 @@ def jacobian(
     function: Callable[[Values], torch.Tensor], point: Point, tangents: Values, is_elementwise: bool
 ) -> Jacobian:
     """Return the derivatives at a point; those along `tangents` tell whether the function is differentiable there."""
-    whole = slopes(function, point.values, [along(tangents)])
-    vector = real_vector(tangents)
+    whole = slopes(function, point.values, along(tangents))
+    vector, defined = real_vector(tangents), function(point.values).isfinite()
     if not is_elementwise:
         found = slopes(function, point.values, single_probes(point.values))
-        return Jacobian(consistent(found, whole, Jacobian(found).pushed(vector)))
+        return Jacobian(consistent(found, whole, Jacobian(found, defined).pushed(vector)), defined)
     near, far = (
         slopes(function, point.values, elementwise_probes(point.values, relative)) for relative in (True, False)
     )
@@ -69,10 +72,11 @@ def jacobian(
     is_small = torch.stack([each.abs() < 1 for each in point.values]).repeat(1, blocks)
     finer = Slopes(*(torch.where(is_small, *sides) for sides in zip(near, far)))
     coarser = Slopes(*(torch.where(is_small, *sides) for sides in zip(far, near)))
-    found = combined(finer, coarser)
+    is_finite = torch.stack([each.isfinite() for each in point.values]).all(0)
+    found = combined(finer, coarser).kept(is_finite.repeat(blocks))
     if len(point.values) == 1:
-        return Jacobian(found, blocks)
-    return Jacobian(consistent(found, whole, Jacobian(found, blocks).pushed(vector)), blocks)
+        return Jacobian(found, defined, blocks)
+    return Jacobian(consistent(found, whole, Jacobian(found, defined, blocks).pushed(vector)), defined, blocks)
 
 
 class Trial:
@@ -89,6 +93,16 @@ class Trial:
         self.numbers = real_vector(point.values).numel()
         self.second_cached: Optional[Slopes] = None
 
+    def spelled(self, operation: Operation) -> Trial:
+        """Return the trial of another spelling of the operation, which has the same derivatives."""
+        with torch.no_grad():
+            shapes = [each.shape for each in Operation(operation.function, operation.others, "cpu")(self.point.values)]
+        if shapes != [each.shape for each in self.given]:
+            return Trial(operation, self.point, self.is_elementwise)
+        other = copy.copy(self)
+        other.operation = operation
+        return other
+
     def second(self) -> Slopes:
         """Return the derivative of the gradients in the direction of the tangents.
 
@@ -100,7 +114,7 @@ class Trial:
                 found = jacobian(self.cpu_gradients, self.point, tangents, True)
                 second = found.pushed(real_vector(tangents)).kept(self.is_near())
             else:
-                found_along = slopes(self.cpu_gradients, self.point.values, [along(tangents)])
+                found_along = slopes(self.cpu_gradients, self.point.values, along(tangents))
                 second = Slopes(found_along.low[0], found_along.high[0])
             doubt = CANCELLED * bigger(second)
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)
@@ -119,7 +133,7 @@ class Trial:
         return [each.to(self.operation.device, copy=True).requires_grad_() for each in self.point.values]
 
     def on_device(self, values: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-        return [each.to(self.operation.device) for each in values]
+        return [each.to(self.operation.device, copy=True) for each in values]
 
     def tangents(self, seed: int = 2) -> Values:
         return [weights(each, seed + place) for place, each in enumerate(self.point.values)]

@@ -9,8 +9,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 import torch
 
 from conformance.worker.differences import Slopes, Values, real_vector
-from conformance.worker.points import Point, weights
+from conformance.worker.operation import Operation
+from conformance.worker.points import weights
 from conformance.worker.trial import Judgement, Trial, bigger
+from conformance.worker.values import one_line
 
 NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
 ORDINARY = (0.05, 10.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
@@ -157,18 +159,100 @@ def incoming_gradients(trial: Trial) -> Judgement:
 
     def of(name: str, given: Values) -> Judgement:
         leaves = trial.leaves()
-        found = trial.operation.gradients(leaves, trial.on_device(given) if name != "expanded" else expanded(given))
+        device: Sequence[Optional[torch.Tensor]] = expanded(given) if name == "expanded" else trial.on_device(given)
+        if name.startswith("undefined"):
+            device = [own if bool(each.any()) else None for own, each in zip(device, given)]
+        found = trial.operation.gradients(leaves, device)
         return trial.wrong(f"the gradient for one that is {name}", found, trial.first.pulled(real_vector(given)))
 
     def expanded(given: Values) -> Values:
         return [torch.ones((), dtype=each.dtype, device=trial.operation.device).expand(each.shape) for each in given]
 
+    alone = [
+        [each if place == other else torch.zeros_like(each) for other, each in enumerate(trial.given)]
+        for place in range(len(trial.given) if len(trial.given) > 1 else 0)
+    ]  # fmt: skip
     return joined(iter([
+        *(of(f"undefined but for result {place}", given) for place, given in enumerate(alone)),
         of("expanded", [torch.ones_like(each) for each in trial.given]),
         of("zero", [torch.zeros_like(each) for each in trial.given]),
         of("transposed", [with_other_strides(each) for each in trial.given]),
         of("every second of another", [with_gaps(each) for each in trial.given]),
     ]))  # fmt: skip
+
+
+def accumulation(trial: Trial) -> Judgement:
+    """Go backward twice: the gradients add up, and what was given stays as it was."""
+    leaves, given = trial.leaves(), trial.on_device(trial.given)
+    pairs = [(end, own) for end, own in zip(trial.operation(leaves), given) if end.requires_grad]
+    for _ in range(2 if pairs else 0):
+        torch.autograd.backward([end for end, _ in pairs], [own for _, own in pairs], retain_graph=True)
+    found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+    count, told = trial.wrong(
+        "the gradient that was accumulated twice", found, trial.first.pulled(2 * real_vector(trial.given))
+    )
+    is_kept = torch.equal(real_vector(given), real_vector(trial.given))
+    return count, told if is_kept else [*told, trial.line("backward wrote to the given gradient")]
+
+
+def per_sample(trial: Trial) -> Judgement:
+    """Differentiate for each of two given gradients with vmap: each has its own gradient."""
+    rows = [trial.given, [weights(each, 4) for each in trial.given]]
+    values = [torch.stack([each, each]) for each in trial.on_device(trial.point.values)]
+    given = tuple(torch.stack(each).to(trial.operation.device) for each in zip(*rows))
+
+    def pulled(values: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> Any:
+        return torch.func.vjp(lambda *inputs: tuple(trial.operation(inputs)), *values)[1](given)
+
+    try:
+        found = torch.func.vmap(pulled)(tuple(values), given)
+    except Exception as error:
+        raise NotImplementedError(one_line(str(error))) from error  # a refusal, in one of many words, misleads nobody
+    return joined(
+        trial.wrong(
+            f"the gradient of sample {place}", [each[place] for each in found], trial.first.pulled(real_vector(row))
+        )
+        for place, row in enumerate(rows)
+    )
+
+
+def on_meta(trial: Trial) -> Judgement:
+    """Compute without data: the results have the shapes and dtypes that they have with data."""
+    operation = Operation(trial.operation.function, trial.operation.others, "meta")
+    try:
+        with torch.no_grad():
+            found = operation([each.to("meta") for each in trial.point.values])
+    except Exception as error:
+        raise NotImplementedError(one_line(str(error))) from error
+    facts, wanted = ([(tuple(each.shape), each.dtype) for each in results] for results in (found, trial.given))
+    return 1, [] if facts == wanted else [trial.line(f"the results on meta are {facts}, expected {wanted}")]
+
+
+def expanded_inputs(trial: Trial) -> Judgement:
+    """Give equal numbers as one in many places: its gradient is the sum of theirs."""
+    expected = trial.first.pulled(real_vector(trial.given))
+    inputs: Values = []
+    leaves: Values = []
+    lows: List[torch.Tensor] = []
+    highs: List[torch.Tensor] = []
+    place = 0
+    for value in trial.on_device(trial.point.values):
+        is_equal = value.numel() > 1 and bool((value == value.reshape(-1)[0]).all())
+        leaf = (value.reshape(-1)[0] if is_equal else value).clone().requires_grad_()
+        leaves.append(leaf)
+        inputs.append(leaf.expand(value.shape) if is_equal else leaf)
+        parts = 2 if value.is_complex() else 1
+        end = place + parts * value.numel()
+        for side, whole in ((lows, expected.low), (highs, expected.high)):
+            own = whole[place:end]
+            side.append(own.reshape(parts, -1).sum(1) if is_equal else own)
+        place = end
+    pairs = [(end, own) for end, own in zip(trial.operation(inputs), trial.on_device(trial.given)) if end.requires_grad]
+    if not pairs:
+        return 0, []
+    found = torch.autograd.grad([end for end, _ in pairs], leaves, [own for _, own in pairs], allow_unused=True)
+    filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+    return trial.wrong("the gradient of an expanded input", filled, Slopes(torch.cat(lows), torch.cat(highs)))
 
 
 def with_other_strides(tensor: torch.Tensor) -> torch.Tensor:
@@ -244,25 +328,28 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     The error may be a few roundings of the result, of the given gradient, and of the inputs: what those change is seen
     from the second derivatives.
     """
-
-    def narrow(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
-
-    rounded = Point(trial.point.name, [narrow(each).to(each.dtype) for each in trial.point.values])
-    exact = Trial(trial.operation, rounded, trial.is_elementwise)
-    given = [narrow(each) for each in exact.given]
-    exact.given = [own.to(each.dtype) for own, each in zip(given, exact.given)]
-    leaves = [narrow(each).to(trial.operation.device).requires_grad_() for each in rounded.values]
-    found = exact.operation.gradients(leaves, [each.to(trial.operation.device) for each in given])
-    bounds, curved = exact.first.pulled(real_vector(exact.given)), exact.second()
-    spread = bigger(bounds) + bigger(curved) + real_vector(exact.given).abs().max()
+    values, given = ([narrowed(each, dtype) for each in numbers] for numbers in (trial.point.values, trial.given))
+    leaves = [each.to(trial.operation.device).requires_grad_() for each in values]
+    found = trial.operation.gradients(leaves, trial.on_device(given))
+    bounds, curved = trial.first.pulled(real_vector(trial.given)), trial.second()
+    largest = max([0.0, *real_vector(trial.given).abs().tolist()])
+    spread = bigger(bounds) + bigger(curved) + largest
     sane = spread.isfinite() & (spread < torch.finfo(dtype).max / 1e3)
-    if exact.is_elementwise:
-        size = real_vector(rounded.values).abs()
-        sane &= (size == 0) | ((size > ORDINARY[0]) & (size < ORDINARY[1]))
+    is_same = real_vector(values) == real_vector(
+        trial.point.values
+    )  # no number of so few digits was too large or small
+    if trial.is_elementwise:
+        size = real_vector(values).abs()
+        sane &= is_same & ((size == 0) | ((size > ORDINARY[0]) & (size < ORDINARY[1])))
+    else:
+        sane &= is_same.all()
     widened = torch.where(sane, NATIVE * torch.finfo(dtype).eps * spread, torch.full_like(spread, math.inf))
     name = str(dtype).rpartition(".")[2]
-    return exact.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
+    return trial.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
+
+
+def narrowed(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
 
 
 EVERYWHERE: Dict[str, Differentiation] = {"backward": backward, "forward mode": forward_mode}
@@ -272,5 +359,5 @@ SECOND: Dict[str, Differentiation] = {
 }  # fmt: skip
 ONCE: Dict[str, Differentiation] = {
     "some inputs": some_inputs, "batched gradients": batched_gradients, "incoming gradients": incoming_gradients,
-    "memory": memory, "writes": writes,
+    "memory": memory, "writes": writes, "accumulation": accumulation, "per sample": per_sample, "on meta": on_meta,
 }  # fmt: skip

@@ -69,6 +69,8 @@ def product(fault: str = "") -> Any:
                 grad_x = grad_x * 1.001
             elif fault == "alone" and not ctx.needs_input_grad[1]:
                 grad_x = grad_x + 1
+            elif fault == "expanded" and 0 in x.stride():
+                grad_x = grad_x * 3
             elif fault == "size one" and x.dim() and x.shape[0] == 1:
                 grad_x = grad_x * 0
             if fault == "not summed":
@@ -89,7 +91,7 @@ EXPECTED = {
     "sign": "backward", "factor": "backward", "one lane": "backward", "at zero": "backward", "at ties": "backward",
     "large": "backward", "not summed": "backward", "size one": "backward", "second": "backward twice",
     "tangent": "forward mode", "layout": "memory", "incoming": "incoming gradients", "float32": "native dtype",
-    "alone": "some inputs", "unsaved": "writes",
+    "alone": "some inputs", "unsaved": "writes", "expanded": "memory",
 }  # fmt: skip
 
 
@@ -176,6 +178,68 @@ def test_lines_name_the_place_the_numbers_and_the_point() -> None:
     (line, *_) = derivatives(product("at zero"), SHAPES)["backward"]
     assert "the gradient[3] is nan, expected" in line
     assert "x with a zero: f([[" in line
+
+
+def test_a_gradient_that_is_the_given_one_is_found() -> None:
+    assert wrong_ways(torch.clone, {"x": ["n"]}, complex_too=True) == set()
+
+    class Kept(torch.autograd.Function):  # type: ignore[misc]  # see above
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:  # noqa: ARG004 - its signature is given
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:  # noqa: ARG004 - see above
+            g += 0.5
+            return g - 0.5
+
+    assert "accumulation" in wrong_ways(Kept.apply, {"x": ["n"]})
+
+
+def test_another_shape_on_meta_is_found() -> None:
+    assert wrong_ways(lambda x: x.exp()[: 1 + x.is_meta], {"x": ["n"]}) == {"on meta"}
+
+
+def test_a_sample_that_gets_the_gradient_of_another_is_found() -> None:
+    def mistaken(x: torch.Tensor) -> torch.Tensor:
+        is_transformed = torch._C._functorch.is_gradtrackingtensor(x)
+        return x.exp() * (1 + is_transformed)
+
+    assert wrong_ways(mistaken, {"x": ["n"]}) == {"per sample"}
+
+
+@pytest.mark.parametrize("fault", ["", "undefined"])
+def test_a_result_without_a_gradient_counts_for_nothing(fault: str) -> None:
+    class Both(torch.autograd.Function):  # type: ignore[misc]  # see above
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:  # noqa: ARG004 - its signature is given
+            parts = [each * factor for each, factor in ((g, 2), (h, 3)) if each is not None]
+            return sum(parts) + (len(parts) == 1 if fault else 0)
+
+    assert wrong_ways(Both.apply, {"x": ["n"]}) == ({"incoming gradients"} if fault else set())
+
+
+def test_an_element_far_from_hard_numbers_is_judged_in_each_place() -> None:
+    class LastLane(torch.autograd.Function):  # type: ignore[misc]  # see above
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.exp()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            wrong = torch.zeros_like(x)
+            if x.numel() > 64:
+                wrong[-1] = 1
+            return g * x.exp() + wrong
+
+    assert "backward" in wrong_ways(LastLane.apply, {"x": "any"})
 
 
 def test_rows_and_spellings_are_all_tried() -> None:

@@ -88,10 +88,10 @@ def test_partial_derivatives_without_a_derivative_say_nothing() -> None:
     values = [double(0.0), double(0.0)]
     partial = slopes(function, values, single_probes(values))
     assert partial.low.abs().max() < 1e-9  # along each axis it is constant
-    whole = slopes(function, values, [along([double(1.0), double(2.0)])])
+    whole = slopes(function, values, along([double(1.0), double(2.0)]))
     assert not bool(consistent(partial, whole, partial.sum(0)).is_known.any())
     smooth = slopes(lambda values: values[0] * values[1], values, single_probes(values))
-    whole = slopes(lambda values: values[0] * values[1], values, [along([double(1.0), double(2.0)])])
+    whole = slopes(lambda values: values[0] * values[1], values, along([double(1.0), double(2.0)]))
     assert bool(consistent(smooth, whole, smooth.sum(0)).is_known.all())
 
 

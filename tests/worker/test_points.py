@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from conformance.worker.points import elementwise_point, hard_values, ordinary, points, weights
@@ -44,12 +46,15 @@ def test_each_input_has_zeros_ties_and_magnitudes() -> None:
 
 def test_elements_are_all_combinations_of_hard_numbers_in_the_domain() -> None:
     (single,) = elementwise_point([""]).values
-    assert {0.0, 1.0, -1.0, 1e-8, 710.0} <= set(single.tolist())
+    assert {0.0, 1.0, -1.0, 89.0, 0.25} <= set(single.tolist())
     first, second = elementwise_point(["", "positive"]).values
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
     assert (0.0, 0.0) in pairs
     assert (-1.0, 800.0) in pairs
-    assert min(second.tolist()) == 0
+    assert second[second.isfinite()].min() == 0
+    assert bool(second.isnan().any())
+    assert bool((second == math.inf).any())
+    assert bool(second[-1].isfinite())
 
 
 def test_no_two_weights_are_alike_and_none_is_zero() -> None:
