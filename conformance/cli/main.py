@@ -21,6 +21,7 @@ COMMANDS = {  # each is a module beside this one, which is imported when it is a
     "profile": "draft the profile of a device",
     "history": "print what changed from release to release, as the cases hold it",
     "known-issues": "draft entries of known issues for what is red in reports",
+    "coverage": "say which of torch's formulas for derivatives no case uses",
     "bisect": "find the first release on which a case fails",
     "placeholder": "write the report of a release that could not be installed",
     "badge": "print the JSON of a shields.io badge",

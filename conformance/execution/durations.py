@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from conformance.execution.graphs import is_compiled
+from conformance.execution.graphs import is_long
 from conformance.model.build import Target
 from conformance.model.case import Case, ListedCase
 from conformance.results.store import write_whole
 
 FILE = "durations.json"
 CASE_SECONDS = 0.002  # a case of which nothing is known
-COMPILED_SECONDS = 1.0  # such a case that uses torch.compile
+LONG_SECONDS = 0.5  # such a case that is known to be long
 NOTABLE_SECONDS = 0.02  # what is shorter is not kept
 
 
@@ -30,7 +30,7 @@ class Durations:
 
     def of(self, case: Case | ListedCase, target: Target) -> float:
         """Return how many seconds a case is expected to take."""
-        unknown = COMPILED_SECONDS if is_compiled(case) else CASE_SECONDS
+        unknown = LONG_SECONDS if is_long(case) else CASE_SECONDS
         return self.before.get(f"{case.id}[{target}]", unknown)
 
     def total(self, pairs: Iterable[tuple[Case | ListedCase, Target]]) -> float:
@@ -39,7 +39,7 @@ class Durations:
     def note(self, case: Case | ListedCase, target: Target, seconds: float) -> None:
         """Keep how long a case took, if that is notable or was."""
         name = f"{case.id}[{target}]"
-        if seconds >= NOTABLE_SECONDS or name in self.now or is_compiled(case):
+        if seconds >= NOTABLE_SECONDS or name in self.now or is_long(case):
             self.now[name] = seconds
 
     def write(self) -> None:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from conformance.execution.program import encoded_program, encoded_steps_until
+from conformance.language.operations import is_of_operation
 from conformance.model.build import IN_TREE, Build, Target
 from conformance.model.case import Case, ListedCase
 from conformance.model.graph import EncodedGraphs, Graph
@@ -32,9 +33,9 @@ RECORDED = {"pass", *AT_A_STEP}  # with any other status the case would not run,
 MOST_REQUESTED = 64  # graphs at once: those that wait for time to spare need no program yet
 
 
-def is_compiled(case: Case | ListedCase) -> bool:
-    """Whether a case uses torch.compile: running it again takes long, and its graph has a single node."""
-    return any(name == "compiled" for name, _ in case.needs)
+def is_long(case: Case | ListedCase) -> bool:
+    """Whether a case takes long and has next to no graph: it uses torch.compile, or tries an operation in all ways."""
+    return is_of_operation(case) or any(name == "compiled" for name, _ in case.needs)
 
 
 def revision_of(case: ListedCase, step: int | None) -> str:
@@ -97,7 +98,7 @@ class GraphRecorder:
     def add(self, item: Item, outcome: Outcome) -> None:
         """Take the graph of an item that has just run from the cache, or request it from the worker."""
         case = item.case
-        if case.id in self.seen or outcome.status not in RECORDED or is_compiled(case):
+        if case.id in self.seen or outcome.status not in RECORDED or is_long(case):
             return
         self.seen.add(case.id)
         cached = self.entry(case.file).get((case.id, str(item.target)))

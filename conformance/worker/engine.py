@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional
 from conformance.worker import build
 from conformance.worker.isolation import GlobalState, prepare_process
 from conformance.worker.notes import Notes
+from conformance.worker.reach import reach
 from conformance.worker.runner import Runner
 from conformance.worker.tracer import sketch
 
@@ -23,9 +24,10 @@ class Engine:
         self.runners: Dict[str, Runner] = {"cpu": Runner("cpu", self.global_state, self.notes, {})}
 
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
-        """Return the answer to a request, with its number `n`; the answer to a sketch request has the `graph`.
+        """Return the answer to a request, with its number `n`.
 
-        The answer to one about a `feature` has the `reason` why the device lacks it, or "".
+        The answer to a sketch request has the `graph`, one about the reach of a case the `nodes`. The answer to one
+        about a `feature` has the `reason` why the device lacks it, or "".
 
         `must_restart` gives the reason when this process must not run another case.
         """
@@ -36,12 +38,13 @@ class Engine:
             self.runners[device] = Runner(device, self.global_state, self.notes, profile)
         self.notes.begin(request["n"])
         is_sketch = request.get("sketch", False)
+        is_look = is_sketch or request.get("reach", False)
         runner = self.runners[device]
         if "feature" in request:
             return {"n": request["n"], "status": "pass", "reason": runner.prober.why_missing(request["feature"])}
-        outcome = runner.run(request, sketch if is_sketch else None)
-        is_fine = not is_sketch and outcome["status"] in ("pass", "unsupported")
-        if not is_sketch and outcome["status"] in ("fail", "error") and build.answers(device):
+        outcome = runner.run(request, (sketch if is_sketch else reach) if is_look else None)
+        is_fine = not is_look and outcome["status"] in ("pass", "unsupported")
+        if not is_look and outcome["status"] in ("fail", "error") and build.answers(device):
             why = runner.why_lacking(request, {"n": request["n"], **outcome})
             if why is not None:
                 outcome = {**outcome, "status": "unsupported", "reason": why}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from running import case_of
 
-from conformance.execution.durations import CASE_SECONDS, COMPILED_SECONDS, FILE, NOTABLE_SECONDS, Durations
+from conformance.execution.durations import CASE_SECONDS, FILE, LONG_SECONDS, NOTABLE_SECONDS, Durations
 from conformance.model.build import Target
 
 CPU = Target(device="cpu", dtype="float32")
@@ -18,8 +18,8 @@ COMPILED = case_of("- 'f = compiled(lambda x: x)'\n- expect: {f(tensor(1.0)): 1.
 def test_without_a_run_before_the_kind_of_case_counts(tmp_path: Path) -> None:
     durations = Durations(tmp_path)
     assert durations.of(PLAIN, CPU) == CASE_SECONDS
-    assert durations.of(COMPILED, CPU) == COMPILED_SECONDS
-    assert durations.total([(PLAIN, CPU), (COMPILED, CPU)]) == CASE_SECONDS + COMPILED_SECONDS
+    assert durations.of(COMPILED, CPU) == LONG_SECONDS
+    assert durations.total([(PLAIN, CPU), (COMPILED, CPU)]) == CASE_SECONDS + LONG_SECONDS
 
 
 def test_the_last_run_counts_for_its_target_from_the_next_one_on(tmp_path: Path) -> None:

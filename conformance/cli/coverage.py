@@ -1,0 +1,74 @@
+"""Says which of torch's formulas for derivatives no case uses."""
+
+import argparse
+import sys
+import textwrap
+from pathlib import Path
+
+from conformance.cli.output import CommandError, put
+from conformance.execution.fork_server import Interpreter, Refused
+from conformance.execution.reach import Reached, add_reached, specified
+from conformance.execution.workers import Workers
+from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.model.build import Target
+
+DESCRIPTION = """\
+Runs the cases on the CPU, notes the node of each backward formula that they go through, and prints which of torch's
+formulas, backward and forward, no case uses.
+
+  autograd-conformance coverage --python ../venv-2.13/bin/python
+
+exit statuses: 0 done; 2 there is no such torch, or one that does not bring its list of formulas (before 2.1)
+"""
+CASE_SECONDS = 120.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "cases", nargs="*", type=Path, help="files or directories of cases (default: those of the suite)"
+    )
+    parser.add_argument("--python", metavar="PATH", default=sys.executable, help="the interpreter that has torch")
+
+
+def run(options: argparse.Namespace) -> int:
+    cases = load_cases(case_files(options.cases or [shipped_cases()]))
+    workers = None
+    try:
+        workers = Workers(Interpreter(options.python, devices=("cpu",)), CASE_SECONDS)
+        build = workers.handshake()
+        reached = specified(Path(build.path))
+        if reached is None:
+            raise CommandError(f"torch {build.torch} does not bring derivatives.yaml", "torch 2.1 and later do")
+        add_reached(reached, cases, Target(device="cpu", dtype="float32"), workers, build.torch)
+    except Refused as error:
+        raise CommandError(str(error), "--python names the interpreter") from None
+    finally:
+        if workers is not None:
+            workers.close()
+    put(f"torch {build.torch}, {len(cases)} cases on the CPU\n{text_of(reached)}", "utf-8")
+    return 0
+
+
+def text_of(reached: Reached) -> str:
+    """Return what is reached, in figures, and the names of what is not."""
+    there = reached.nodes - reached.elsewhere
+    forward = reached.with_forward & there
+    lines = [
+        share("backward formulas that cases go through", reached.backward, there),
+        share("forward formulas whose operations cases differentiate forward", reached.forward, forward),
+    ]
+    groups = (
+        ("backward formulas that no case goes through", there - reached.backward),
+        ("forward formulas that no case uses", forward - reached.forward),
+        ("of other devices", reached.elsewhere),
+    )
+    for title, names in groups:
+        if names:
+            told = textwrap.fill(", ".join(sorted(names)), 100, initial_indent="  ", subsequent_indent="  ")
+            lines += [f"{title}: {len(names)}", told]
+    return "\n".join([*lines, ""])
+
+
+def share(title: str, reached: set[str], whole: frozenset[str]) -> str:
+    part = len(reached & whole)
+    return f"{title}: {part} of {len(whole)}, {100 * part / max(len(whole), 1):.1f} %"
