@@ -146,6 +146,8 @@ def look(found: Found, trial: Trial, dtype: torch.dtype, missing: Dict[str, str]
             if is_own(error):
                 raise
             why = why_missing(error)
+            if why is None and not (is_usual or trial.first.is_smooth.any()):
+                continue  # where there are no derivatives, an error is as good as a number
             if why is None:
                 found.told[name].append(trial.line(str(plain(error))))
             else:

@@ -20,6 +20,7 @@ EPS = torch.finfo(torch.float64).eps
 INACCURATE = (
     1e-6  # relative error of a derivative that is taken for right: some functions are not better in double precision
 )
+SINGLE = 1e-8  # how far bounds of a derivative near 0 may be apart where there is no kink
 WORST = 1e-5  # a derivative with a larger error, relative to its size, counts as unknown
 
 Values = List[torch.Tensor]  # on the CPU, in double precision
@@ -51,6 +52,12 @@ class Slopes(NamedTuple("Slopes", [("low", torch.Tensor), ("high", torch.Tensor)
     @property
     def is_known(self) -> torch.Tensor:
         return self.low.isfinite() & self.high.isfinite()
+
+    @property
+    def is_single(self) -> torch.Tensor:
+        """Where one number is known, and not bounds of several: there is no kink."""
+        sizes = torch.maximum(self.low.abs(), self.high.abs())
+        return self.is_known & (self.high - self.low <= 0.01 * sizes + SINGLE)
 
 
 def real_vector(tensors: Sequence[torch.Tensor]) -> torch.Tensor:

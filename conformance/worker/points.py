@@ -59,8 +59,8 @@ def elementwise_point(kinds: Sequence[str]) -> Point:
 def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     """Return a tensor of distinct, unremarkable numbers: between -2 and 2, or what `kind` says.
 
-    Kinds: `positive` (0.3 to 2.3), `unit` (0.2 to 0.8), `beyond` (1.3 to 3.3), `invertible` (square matrices that are
-    far from singular).
+    Kinds: `positive` (0.3 to 2.3), `unit` (0.2 to 0.8), `beyond` (1.3 to 3.3), `invertible` (matrices of full
+    rank).
     """
     count = 1
     for size in shape:
@@ -72,11 +72,15 @@ def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = to
     if kind not in LEAST:
         values = torch.where(values.abs() < 0.05, values + 0.1, values)
     made = values.reshape(tuple(shape))
-    if kind == "invertible":
-        made = 0.5 * made + 2 * torch.eye(shape[-1], dtype=torch.float64)
     if dtype.is_complex:
         made = torch.complex(made, 0.7 * ordinary(shape, "", seed + 5))
-    return in_few_digits(made)
+    return in_few_digits(invertible(made) if kind == "invertible" else made)
+
+
+def invertible(matrices: torch.Tensor) -> torch.Tensor:
+    """Return matrices of full rank, with distinct eigenvalues, made of any that have numbers between -2 and 2."""
+    rows, columns = matrices.shape[-2:]
+    return 0.5 * matrices + torch.eye(rows, columns, dtype=matrices.dtype) * (2 + torch.arange(columns))
 
 
 def shape_of_sizes(shape: Sequence[Any], sizes: Mapping[str, int]) -> List[int]:
@@ -101,8 +105,11 @@ def points(
         yield Point(f"{name} = {size}", made({**SIZES, name: size}))
     usual = made(SIZES) if has_hard_values else []
     for place, name in enumerate(inputs if has_hard_values else ()):
-        for what, values in hard_values(usual[place]).items():
-            yield Point(f"{name} {what}", [*usual[:place], values, *usual[place + 1 :]])
+        is_invertible = kinds.get(name) == "invertible"
+        plain = ordinary(usual[place].shape, "", place, dtype) if is_invertible else usual[place]
+        for what, values in hard_values(plain).items():
+            hard = in_few_digits(invertible(values)) if is_invertible else values
+            yield Point(f"{name} {what}", [*usual[:place], hard, *usual[place + 1 :]])
 
 
 def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:

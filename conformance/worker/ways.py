@@ -281,6 +281,11 @@ def memory(trial: Trial) -> Judgement:
 
     def of(way: Callable[[torch.Tensor], torch.Tensor]) -> Judgement:
         leaves = [way(each).detach().requires_grad_() for each in trial.on_device(trial.point.values)]
+        try:
+            with torch.no_grad():
+                trial.operation(leaves)
+        except Exception:
+            return 0, []  # such as a view that these strides don't allow
         found = trial.operation.gradients(leaves, trial.on_device(trial.given))
         return trial.wrong(f"the gradient {named_way(way)}", found, trial.first.pulled(real_vector(trial.given)))
 
