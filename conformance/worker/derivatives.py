@@ -32,7 +32,7 @@ from conformance.worker.ways import (
 MOST_TOLD = 4  # disagreements of one way
 MISSING = re.compile(
     r"(?:has|have) not been implemented|is not implemented|not implemented for|not currently support"
-    r"|is (?:unsupported|not supported)"
+    r"|(?:is|are) (?:unsupported|not supported)|^vmap: .* is not possible"
 )
 BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of the inputs of an elementwise function
 NATIVE_WAY = "native dtype"
