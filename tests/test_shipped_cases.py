@@ -13,13 +13,13 @@ from sessions import Session
 from shipped import CASES, all_cases, rules, sabotaged, telling
 
 from conformance.execution.program import program_of, why_unsupported
+from conformance.language.operations import PREFIX, is_of_operation
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
 
 TARGET = Target(device="cpu", dtype="float32")
 PARTS = 4  # so that several processes can share the work
-OF_OPERATION = "derivatives-of-"  # cases whose expectations all have one form
 
 GREEN = ("pass", "known", "unsupported")
 
@@ -53,17 +53,17 @@ def why_an_expectation_can_not_fail(case: Case, engine: Engine) -> str:
 
 
 def test_the_expectations_of_some_cases_can_fail(engine: Engine) -> None:
-    prove([case for case in telling()[::40] if not case.id.startswith(OF_OPERATION)], engine)
+    prove([case for case in telling()[::40] if not is_of_operation(case)], engine)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_expectation_of_a_case_can_fail(part: int, engine: Engine) -> None:
-    prove([case for case in telling()[part::PARTS] if not case.id.startswith(OF_OPERATION)], engine)
+    prove([case for case in telling()[part::PARTS] if not is_of_operation(case)], engine)
 
 
 def test_every_expectation_of_an_operation_can_fail(engine: Engine) -> None:
-    prove([case for case in telling() if case.id in (f"{OF_OPERATION}add-with-alpha", f"{OF_OPERATION}erfc")], engine)
+    prove([case for case in telling() if case.id in (f"{PREFIX}add-with-alpha", f"{PREFIX}erfc")], engine)
 
 
 def prove(cases: list[Case], engine: Engine) -> None:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from conformance.execution.program import encoded_program, encoded_steps_until
+from conformance.language.operations import is_of_operation
 from conformance.model.build import IN_TREE, Build, Target
 from conformance.model.case import Case, ListedCase
 from conformance.model.graph import EncodedGraphs, Graph
@@ -29,13 +30,12 @@ from conformance.results.checkout import package_state
 from conformance.results.store import encoded, write_whole
 
 RECORDED = {"pass", *AT_A_STEP}  # with any other status the case would not run, or would end the worker again
-OF_OPERATIONS = "ops.against-differences"  # the rule of the cases that do so
 MOST_REQUESTED = 64  # graphs at once: those that wait for time to spare need no program yet
 
 
 def is_long(case: Case | ListedCase) -> bool:
     """Whether a case takes long and has next to no graph: it uses torch.compile, or tries an operation in all ways."""
-    return OF_OPERATIONS in case.rules or any(name == "compiled" for name, _ in case.needs)
+    return is_of_operation(case) or any(name == "compiled" for name, _ in case.needs)
 
 
 def revision_of(case: ListedCase, step: int | None) -> str:

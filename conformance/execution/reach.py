@@ -16,6 +16,7 @@ import yaml
 
 from conformance.execution.program import program_of, why_unsupported
 from conformance.execution.workers import Workers
+from conformance.language.operations import is_of_operation
 from conformance.model.build import Target
 from conformance.model.case import Case
 
@@ -80,5 +81,5 @@ def add_reached(reached: Reached, cases: Sequence[Case], target: Target, workers
         nodes = reached.nodes.intersection(answer.get("nodes", ()))
         reached.backward |= nodes
         hidden = [each["path"] for each in answer.get("unobserved", ())]
-        if FORWARD in str(case.steps[-1]) and FORWARD not in hidden:
+        if is_of_operation(case) and FORWARD not in hidden:
             reached.forward |= nodes & reached.with_forward

@@ -20,6 +20,7 @@ from conformance.language import vocabulary
 from conformance.language.expansion import like, literal
 from conformance.language.parsing import parse_code
 from conformance.language.yaml import Node
+from conformance.model.case import Case, ListedCase
 
 RULES = ("ops.against-differences",)
 WHY = (
@@ -32,7 +33,12 @@ WAYS = (
 )  # fmt: skip
 DEVICES = ("cpu",)  # on which the points and their tolerances have been tried
 OF_SEVERAL = "some inputs"  # the way that needs more than one input
+PREFIX = "derivatives-of-"  # of the ids of cases of operations
 MAKES = vocabulary.FACTORIES | vocabulary.RANDOM
+
+
+def is_of_operation(case: Case | ListedCase) -> bool:
+    return case.id.startswith(PREFIX)
 
 
 def expressions_of(node: Node) -> list[Node]:
@@ -81,7 +87,7 @@ def of_operation(node: Node) -> Node:
     ways = [*WAYS, OF_SEVERAL] if len(inputs.value) > 1 else WAYS
     expected: dict[str, Any] = {f"wrong[{way!r}]": [] for way in ways}
     return like(node, {
-        "id": f"derivatives-of-{entry['id'].value}",
+        "id": PREFIX + entry["id"].value,
         "title": f"Derivatives of {texts[0]}",
         "why": entry.get("why", WHY),
         "rules": list(RULES),

@@ -20,6 +20,7 @@ EPS = torch.finfo(torch.float64).eps
 INACCURATE = (
     1e-6  # relative error of a derivative that is taken for right: some functions are not better in double precision
 )
+SINGLE = 1e-8  # how far bounds of a derivative near 0 may be apart where there is no kink
 WORST = 1e-5  # a derivative with a larger error, relative to its size, counts as unknown
 
 Values = List[torch.Tensor]  # on the CPU, in double precision
@@ -52,13 +53,21 @@ class Slopes(NamedTuple("Slopes", [("low", torch.Tensor), ("high", torch.Tensor)
     def is_known(self) -> torch.Tensor:
         return self.low.isfinite() & self.high.isfinite()
 
+    @property
+    def is_single(self) -> torch.Tensor:
+        """Where one number is known, and not bounds of several: there is no kink."""
+        sizes = torch.maximum(self.low.abs(), self.high.abs())
+        return self.is_known & (self.high - self.low <= 0.01 * sizes + SINGLE)
+
 
 def real_vector(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return all numbers of tensors in one vector of float64 on the CPU: of complex ones first all real parts."""
     flat = [
-        part.detach().to("cpu", torch.float64).reshape(-1)
+        (part if part.dtype is torch.float64 and part.device.type == "cpu" else part.to("cpu", torch.float64)).reshape(
+            -1
+        )
         for each in tensors
-        for part in ((each.real, each.imag) if each.is_complex() else (each,))
+        for part in ((each.detach().real, each.detach().imag) if each.is_complex() else (each.detach(),))
     ]
     return flat[0] if len(flat) == 1 else torch.cat(flat) if flat else torch.zeros(0, dtype=torch.float64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, List, Mapping, Optional, Sequence
 
 import torch
@@ -30,9 +31,12 @@ class Operation:
         return [each for each in tensors if each.is_floating_point() or each.is_complex()]
 
     def values(self, values: Values) -> torch.Tensor:
-        """Return the numbers of the results as a vector."""
+        """Return the numbers of the results as a vector; both parts of an infinite complex number are unknown."""
         with torch.no_grad():
-            return real_vector(self(values))
+            results = [
+                torch.where(each.isfinite(), each, math.nan) if each.is_complex() else each for each in self(values)
+            ]
+            return real_vector(results)
 
     def gradients(
         self, leaves: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]], create_graph: bool = False

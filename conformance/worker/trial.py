@@ -39,6 +39,11 @@ class Jacobian:
         self.defined = defined
         self.blocks = blocks
 
+    @property
+    def is_smooth(self) -> torch.Tensor:
+        """For each number of the inputs whether each result that is there has one derivative by it."""
+        return self.found.is_single.all(1).reshape(-1)
+
     def pulled(self, given: torch.Tensor) -> Slopes:
         """Return the derivatives of the results' sum, weighed with `given`, by each number of the inputs."""
         if not self.blocks:
@@ -104,7 +109,7 @@ class Trial:
         return other
 
     def second(self) -> Slopes:
-        """Return the derivative of the gradients in the direction of the tangents.
+        """Return the derivative of the gradients in the direction of the tangents, where there are gradients.
 
         That is also the gradient of the gradients, weighed with the tangents: their Jacobian is symmetric.
         """
@@ -116,6 +121,7 @@ class Trial:
             else:
                 found_along = slopes(self.cpu_gradients, self.point.values, along(tangents))
                 second = Slopes(found_along.low[0], found_along.high[0])
+            second = second.kept(self.first.is_smooth)
             doubt = CANCELLED * bigger(second)
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)
         return self.second_cached

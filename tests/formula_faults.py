@@ -1,0 +1,375 @@
+"""Faults in torch's formulas for derivatives, drawn by chance from torch's own list and planted from outside.
+
+A fault is a kind (a sign, a factor, a lane, …) in one formula of `derivatives.yaml`. One in a backward formula changes
+what the node returns; one in a forward formula changes the tangents that the function of that name gives. Nothing is
+chosen by looking at the cases. Each fault is tried in a fork, on the cases of operations that go through its formula;
+it is caught if one of those that pass without it doesn't pass with it.
+
+    python tests/formula_faults.py --count 300 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import select
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from running import judged, running_engine
+
+from conformance.execution.program import program_of, why_unsupported
+from conformance.execution.reach import Reached, specified
+from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.operations import is_of_operation
+from conformance.model.build import Target
+from conformance.model.case import Case
+from conformance.worker.engine import Engine
+from conformance.worker.tracer import Watched
+from conformance.worker.values import is_node
+
+TARGET = Target(device="cpu", dtype="float32")
+MOST_CASES = 8  # that are tried for a fault, those with the fewest other formulas first
+SECONDS = 60.0  # that the cases of a fault may take
+
+Gradients = tuple[Any, ...]
+Nodes = dict[str, dict[str, bool]]  # for each case that passes the names of its nodes, and what each kind needs of them
+
+
+def first_part(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any, Gradients, Gradients], Gradients]:
+    """Return a kind that changes one of the gradients that a node returns, whatever the node has saved."""
+
+    def kind(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
+        places = [place for place, each in enumerate(gradients) if each is not None]
+        return replaced(gradients, places[-1], change(gradients[places[-1]])) if places else gradients
+
+    return kind
+
+
+def replaced(gradients: Gradients, place: int, new: torch.Tensor) -> Gradients:
+    return (*gradients[:place], new, *gradients[place + 1 :])
+
+
+def one_lane(gradient: torch.Tensor) -> torch.Tensor:
+    weights = torch.ones(gradient.numel(), dtype=gradient.dtype, device=gradient.device)
+    weights[-1:] = 1.125
+    return gradient * weights.reshape(gradient.shape)
+
+
+def where_saved(chosen: Callable[[torch.Tensor], torch.Tensor], factor: float) -> Any:
+    """Return a kind that is wrong where numbers that the node has saved are so."""
+
+    def kind(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
+        saved = saved_tensor(node)
+        for place, each in enumerate(gradients):
+            if saved is not None and each is not None and each.shape == saved.shape:
+                wrong = torch.where(chosen(saved.detach().abs()), factor, 1.0).to(each.dtype)
+                return replaced(gradients, place, each * wrong)
+        return gradients
+
+    return kind
+
+
+def saved_tensor(node: Any) -> torch.Tensor | None:
+    names = [name for name in dir(node) if name.startswith("_saved_")]
+    for name in names:
+        value = getattr(node, name)
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            return value
+    return None
+
+
+def keywords(node: Any) -> dict[str, Any]:
+    """Return what a node has saved beside tensors."""
+    names = [name for name in dir(node) if name.startswith("_saved_") and "sizes" not in name and "size" not in name]
+    values = {name: getattr(node, name) for name in names}
+    return {name: value for name, value in values.items() if isinstance(value, (bool, int, float, str))}
+
+
+def for_keyword(node: Any, gradients: Gradients, given: Gradients) -> Gradients:
+    """Be wrong where the last argument that the node has saved is true, or not 0."""
+    values = list(keywords(node).values())
+    return first_part(lambda each: each * 2)(node, gradients, given) if values and bool(values[-1]) else gradients
+
+
+def for_layout(node: Any, gradients: Gradients, given: Gradients) -> Gradients:
+    is_odd = any(each is not None and not each.is_contiguous() for each in given)
+    return first_part(lambda each: each * 2)(node, gradients, given) if is_odd else gradients
+
+
+def for_subset(node: Any, gradients: Gradients, given: Gradients) -> Gradients:
+    return first_part(lambda each: each * 2)(node, gradients, given) if None in gradients else gradients
+
+
+def without_second(gradient: torch.Tensor) -> torch.Tensor:
+    return gradient.detach() if torch.is_grad_enabled() else gradient
+
+
+def unreduced(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
+    """Take the first of what should be summed over."""
+    whole = next((each for each in given if each is not None), None)
+    for place, each in enumerate(gradients):
+        if whole is not None and each is not None and each.numel() < whole.numel():
+            return replaced(gradients, place, each * (each.numel() / whole.numel()))
+    return gradients
+
+
+ANY = "any node"
+KINDS: dict[str, tuple[str, Any]] = {  # what a node must have for it, and what it does
+    "sign": (ANY, first_part(lambda each: -each)),
+    "factor": (ANY, first_part(lambda each: each * 1.01)),
+    "missing term": (ANY, first_part(torch.zeros_like)),
+    "one lane": (ANY, first_part(one_lane)),
+    "size one": (ANY, first_part(lambda each: each * 2 if 1 in each.shape else each)),
+    "float32": (ANY, first_part(lambda each: each * 1.01 if each.dtype is torch.float32 else each)),
+    "second order": (ANY, first_part(without_second)),
+    "layout": (ANY, for_layout),
+    "not reduced": ("broadcast", unreduced),
+    "at zero": ("saved", where_saved(lambda size: size == 0, float("nan"))),
+    "near zero": ("saved", where_saved(lambda size: size < 0.2, 2.0)),
+    "large": ("saved", where_saved(lambda size: size > 2.5, 0.0)),
+    "subset": ("several", for_subset),
+    "keyword": ("keywords", for_keyword),
+}
+FORWARD_KINDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "tangent: sign": lambda each: -each,
+    "tangent: factor": lambda each: each * 1.01,
+    "tangent: zero": torch.zeros_like,
+    "tangent: one lane": one_lane,
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    node: str  # the name of the formula
+    kind: str
+
+
+def traits(node: Any) -> dict[str, bool]:
+    """Return what kinds of faults a node can have."""
+    return {
+        ANY: True, "saved": saved_tensor(node) is not None, "keywords": bool(keywords(node)),
+        "several": len(node.next_functions) > 1, "broadcast": len(node.next_functions) > 1,
+    }  # fmt: skip
+
+
+def walk(roots: Any) -> Iterator[Any]:
+    """Yield the nodes below the roots of a backward, each once."""
+    waiting = [root if is_node(root) else getattr(root, "grad_fn", None) for root in roots]
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [each for each, _ in node.next_functions]
+
+
+def watch(look: Callable[[Any], None]) -> None:
+    variable = torch.autograd.Variable
+    variable._execution_engine = Watched(variable._execution_engine, look)
+
+
+def plant(fault: Fault) -> None:
+    """Break a formula in this process, for good."""
+    if fault.kind in FORWARD_KINDS:
+        plant_forward(fault)
+        return
+    _, change = KINDS[fault.kind]
+
+    def look(roots: Any) -> None:
+        for node in walk(roots):
+            if node.name() == fault.node and "fault" not in node.metadata:
+                node.metadata["fault"] = True
+                node.register_hook(lambda gradients, given, node=node: change(node, gradients, given))
+
+    watch(look)
+
+
+def functions_of(node: str) -> list[tuple[Any, str]]:
+    """Return where torch has the functions of a formula, by its name: SinBackward0 is of sin."""
+    words = re.sub(r"Backward\\w*$|Backward\d+$", "", node)
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", words).lower()
+    spaces = [torch, torch.Tensor, torch.nn.functional, torch.special, torch.linalg, torch.fft]
+    return [
+        (space, each) for space in spaces for each in (name, f"{name}_", f"__{name}__", name.partition("_")[2])
+        if each and callable(getattr(space, each, None))
+    ]  # fmt: skip
+
+
+def plant_forward(fault: Fault) -> None:
+    forward, change = torch.autograd.forward_ad, FORWARD_KINDS[fault.kind]
+
+    def mistaken(each: Any) -> Any:
+        if not isinstance(each, torch.Tensor):
+            return each
+        primal, tangent = forward.unpack_dual(each)
+        return each if tangent is None else forward.make_dual(primal, change(tangent))
+
+    def wrapped(function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found = function(*args, **kwargs)
+            if forward._current_level < 0:
+                return found
+            return tuple(map(mistaken, found)) if isinstance(found, (tuple, list)) else mistaken(found)
+
+        return call
+
+    for space, name in functions_of(fault.node):
+        setattr(space, name, wrapped(getattr(space, name)))
+
+
+class Campaign:
+    """The cases of operations that pass, and the formulas that each goes through."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.cases = {case.id: case for case in cases}
+        self.traits: Nodes = {}
+        self.nodes: dict[str, list[str]] = {}
+        for told in in_forks([[each] for each in chunks(list(self.cases), 2)], lambda ids: self.explore(ids[0])):
+            self.nodes.update(told["nodes"])
+            for name, found in told["traits"].items():
+                own = self.traits.setdefault(name, dict.fromkeys(found, False))
+                own.update({trait: own[trait] or there for trait, there in found.items()})
+
+    def explore(self, ids: Sequence[str]) -> Any:
+        """Run cases, and return the nodes of each that passes, and what each node can have."""
+        current: set[str] = set()
+        found: Nodes = {}
+
+        def look(roots: Any) -> None:
+            for node in walk(roots):
+                name = node.name()
+                current.add(name)
+                own = found.setdefault(name, {})
+                own.update({trait: own.get(trait, False) or there for trait, there in traits(node).items()})
+
+        watch(look)
+        nodes = {}
+        with running_engine() as engine:
+            for case in ids:
+                current.clear()
+                if self.status(engine, self.cases[case]) == "pass":
+                    nodes[case] = sorted(current)
+        return {"nodes": nodes, "traits": found}
+
+    def status(self, engine: Engine, case: Case) -> str:
+        answer = engine.run({"n": 0, **program_of(case, TARGET, torch.__version__)})
+        return judged(case, answer, TARGET).status
+
+    def candidates(self, fault: Fault) -> list[str]:
+        """Return the cases to try, those with the fewest formulas first."""
+        through = [case for case, nodes in self.nodes.items() if fault.node in nodes]
+        return sorted(through, key=lambda case: len(self.nodes[case]))[:MOST_CASES]
+
+    def caught_by(self, fault: Fault) -> str:
+        """Plant a fault and return the first case that is red, or "". For a fork."""
+        plant(fault)
+        with running_engine() as engine:
+            return next((each for each in self.candidates(fault) if self.is_red(engine, each)), "")
+
+    def is_red(self, engine: Engine, case: str) -> bool:
+        return self.status(engine, self.cases[case]) in ("fail", "error", "crash", "timeout")
+
+    def draw(self, reached: Reached, count: int, seed: int) -> list[Fault]:
+        """Draw faults by chance: each formula that the CPU has is as likely, and each kind that it can have."""
+        chance = random.Random(seed)
+        nodes = sorted(reached.nodes - reached.elsewhere)
+        drawn: dict[Fault, None] = {}
+        while len(drawn) < count:
+            node = chance.choice(nodes)
+            has = self.traits.get(node, {ANY: True})
+            kinds = [kind for kind, (needed, _) in KINDS.items() if has.get(needed)]
+            if "BackwardBackward" in node:
+                kinds.remove("second order")  # that of the formula would be the third, which nothing asks for
+            if node in reached.with_forward and functions_of(node):
+                kinds += FORWARD_KINDS
+            drawn[Fault(node, chance.choice(kinds))] = None
+        return list(drawn)
+
+
+def chunks(whole: Sequence[str], count: int) -> list[list[str]]:
+    return [list(whole[place::count]) for place in range(count)]
+
+
+def in_forks(arguments: Sequence[Any], call: Callable[[Any], Any], most: int = 2) -> Iterator[Any]:
+    """Yield what a call returns for each argument, or None if it crashes or takes too long, each in a fork."""
+    running: dict[int, tuple[int, int, float, list[bytes]]] = {}  # by descriptor: place, process, start, what came
+    found: dict[int, Any] = {}
+    waiting, told = list(enumerate(arguments)), 0
+    while told < len(arguments):
+        while waiting and len(running) < most:
+            place, argument = waiting.pop(0)
+            reading, writing = os.pipe()
+            process = os.fork()
+            if not process:
+                os.close(reading)
+                with os.fdopen(writing, "w") as answer:
+                    json.dump(call(argument), answer)
+                os._exit(0)
+            os.close(writing)
+            running[reading] = (place, process, time.monotonic(), [])
+        for reading in select.select(list(running), [], [], 0.5)[0]:
+            running[reading][3].append(os.read(reading, 1 << 16))
+        for reading, (place, process, start, parts) in list(running.items()):
+            is_late = time.monotonic() - start > SECONDS * (1 if len(arguments) > most else 20)
+            if is_late or (parts and not parts[-1]):
+                if is_late:
+                    os.kill(process, 9)
+                os.waitpid(process, 0)
+                os.close(reading)
+                del running[reading]
+                try:
+                    found[place] = json.loads(b"".join(parts))
+                except ValueError:
+                    found[place] = None
+        while told in found:
+            yield found[told]
+            told += 1
+
+
+def operations() -> list[Case]:
+    """Return the shipped cases of operations that the installed torch can run."""
+    cases = [case for case in load_cases(case_files([shipped_cases()])) if is_of_operation(case)]
+    return [case for case in cases if not why_unsupported(case, TARGET, torch.__version__)]
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Plants faults in formulas, and says which are caught.")
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    reached = specified(Path(torch.__file__).parent)
+    if reached is None:
+        sys.exit("this torch does not bring derivatives.yaml")
+    campaign = Campaign(operations())
+    faults = campaign.draw(reached, options.count, options.seed)
+    caught: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for fault, by in zip(faults, in_forks(faults, campaign.caught_by), strict=True):
+        total[fault.kind] += 1
+        caught[fault.kind] += by != ""
+        if by == "":
+            tried = campaign.candidates(fault)
+            say(f"survived: {fault.node}, {fault.kind}; cases: {', '.join(tried) or 'none'}")
+    for kind, count in sorted(total.items()):
+        say(f"{kind}: {caught[kind]} of {count}")
+    say(f"caught {sum(caught.values())} of {sum(total.values())}")
+
+
+if __name__ == "__main__":
+    main()
