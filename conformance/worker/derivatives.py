@@ -15,21 +15,29 @@ import torch
 from conformance.worker.differences import slopes
 from conformance.worker.lacking import message_of
 from conformance.worker.operation import Operation, Others
-from conformance.worker.points import EQUAL, Point, elementwise_point, ordinary, points
+from conformance.worker.points import EQUAL, ORDINARY, Point, elementwise_point, ordinary, points
 from conformance.worker.trial import Trial
 from conformance.worker.values import Unobservable, plain
-from conformance.worker.ways import EVERYWHERE, NARROW_COMPLEX, ONCE, SECOND, expanded_inputs, natively
+from conformance.worker.ways import (
+    EVERYWHERE,
+    NARROW_COMPLEX,
+    ONCE,
+    SECOND,
+    Differentiation,
+    expanded_inputs,
+    natively,
+    on_meta,
+)
 
 MOST_TOLD = 4  # disagreements of one way
 MISSING = re.compile(
     r"(?:has|have) not been implemented|is not implemented|not implemented for|not currently support"
-    r"|is (?:unsupported|not supported)"
+    r"|(?:is|are) (?:unsupported|not supported)|^vmap: .* is not possible"
 )
 BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of the inputs of an elementwise function
-USUAL = "ordinary"  # the name of points that are not hard
 NATIVE_WAY = "native dtype"
 OWN = frozenset(function.__code__.co_filename for function in (natively, points, slopes, Trial.line, Operation.values))
-WAYS = (*EVERYWHERE, *SECOND, *ONCE, NATIVE_WAY)
+WAYS = (*EVERYWHERE, *SECOND, *ONCE, "on meta", NATIVE_WAY)
 
 
 class Found:
@@ -66,22 +74,26 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     """
     found = Found()
     functions = function if isinstance(function, list) else [function]
-    for others in rows:
-        look_at_all(
-            found, [Operation(each, others, device) for each in functions], all_points(inputs, complex_too), dtype
-        )
+    for place, others in enumerate(rows):
+        operations = [Operation(each, others, device) for each in functions]
+        more = {**ONCE, "on meta": on_meta} if place == 0 else ONCE
+        look_at_all(found, operations, all_points(inputs, complex_too), dtype, more)
     return found
 
 
 def look_at_all(
-    found: Found, operations: Sequence[Operation], chosen: Iterable[Tuple[Point, bool]], dtype: torch.dtype
+    found: Found,
+    operations: Sequence[Operation],
+    chosen: Iterable[Tuple[Point, bool]],
+    dtype: torch.dtype,
+    more: Mapping[str, Differentiation],
 ) -> None:
     """Differentiate the spellings of an operation at points; an error that one raises at its first is raised here."""
     missing: List[Dict[str, str]] = [{} for _ in operations]
     refused = list(operations)
     for point, is_elementwise in chosen:
         trial: Optional[Trial] = None
-        for operation, own in zip(operations if is_elementwise or point.name == USUAL else operations[:1], missing):
+        for operation, own in zip(operations if is_elementwise or point.name == ORDINARY else operations[:1], missing):
             try:
                 trial = Trial(operation, point, is_elementwise) if trial is None else trial.spelled(operation)
             except Exception:
@@ -89,7 +101,7 @@ def look_at_all(
                     raise
                 break
             refused = [each for each in refused if each is not operation]
-            look(found, trial, dtype, own, is_first=operation is operations[0])
+            look(found, trial, dtype, own, more if operation is operations[0] else None)
     for each in missing:
         found.missing.update(each)
 
@@ -124,18 +136,30 @@ def is_own(error: BaseException) -> bool:
     return not isinstance(error, RuntimeError) and trace is not None and trace.tb_frame.f_code.co_filename in OWN
 
 
-def look(found: Found, trial: Trial, dtype: torch.dtype, missing: Dict[str, str], is_first: bool) -> None:
-    """Try the ways that are for such a point: not all for expressions that are other spellings of a first."""
+def look(
+    found: Found,
+    trial: Trial,
+    dtype: torch.dtype,
+    missing: Dict[str, str],
+    more: Optional[Mapping[str, Differentiation]],
+) -> None:
+    """Try the ways that are for such a point: `more` at an ordinary one, fewer (None) for the other spellings."""
     ways = dict(EVERYWHERE)
-    is_usual = trial.point.name == USUAL
-    if is_usual or trial.is_elementwise or "zero" in trial.point.name or "ties" in trial.point.name:
+    is_usual = trial.point.name == ORDINARY
+    if (
+        is_usual
+        or trial.point.name == "other"
+        or trial.is_elementwise
+        or "zero" in trial.point.name
+        or "ties" in trial.point.name
+    ):
         ways.update(SECOND)
-    if is_usual and is_first:
-        ways.update(ONCE)
-    if trial.point.name.endswith(EQUAL) and is_first:
+    if is_usual and more is not None:
+        ways.update(more)
+    if trial.point.name.endswith(EQUAL) and more is not None:
         ways["memory"] = expanded_inputs
     is_narrow = dtype in NARROW_COMPLEX or not any(each.is_complex() for each in [*trial.point.values, *trial.given])
-    if dtype != torch.float64 and is_narrow and is_first and (is_usual or trial.is_elementwise):
+    if dtype != torch.float64 and is_narrow and more is not None and (is_usual or trial.is_elementwise):
         ways[NATIVE_WAY] = lambda trial: natively(trial, dtype)
     for name, way in ways.items():
         if name in missing:

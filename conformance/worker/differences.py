@@ -63,9 +63,11 @@ class Slopes(NamedTuple("Slopes", [("low", torch.Tensor), ("high", torch.Tensor)
 def real_vector(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return all numbers of tensors in one vector of float64 on the CPU: of complex ones first all real parts."""
     flat = [
-        part.detach().to("cpu", torch.float64).reshape(-1)
+        (part if part.dtype is torch.float64 and part.device.type == "cpu" else part.to("cpu", torch.float64)).reshape(
+            -1
+        )
         for each in tensors
-        for part in ((each.real, each.imag) if each.is_complex() else (each,))
+        for part in ((each.detach().real, each.detach().imag) if each.is_complex() else (each.detach(),))
     ]
     return flat[0] if len(flat) == 1 else torch.cat(flat) if flat else torch.zeros(0, dtype=torch.float64)
 

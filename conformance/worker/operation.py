@@ -10,6 +10,7 @@ import torch
 from conformance.worker.differences import Values, real_vector
 from conformance.worker.points import in_few_digits
 
+NOT_A_NUMBER = complex(math.nan, math.nan)
 Others = Mapping[str, Any]
 
 
@@ -34,7 +35,7 @@ class Operation:
         """Return the numbers of the results as a vector; both parts of an infinite complex number are unknown."""
         with torch.no_grad():
             results = [
-                torch.where(each.isfinite(), each, math.nan) if each.is_complex() else each for each in self(values)
+                torch.where(each.isfinite(), each, NOT_A_NUMBER) if each.is_complex() else each for each in self(values)
             ]
             return real_vector(results)
 

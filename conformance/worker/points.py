@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 import torch
@@ -24,7 +25,9 @@ FEW = (0.0, 0.3, 0.5, 1.0, 1.7, 2.0, 3.0, 20.0, 800.0)  # of each of several inp
 STRANGE = (math.nan, math.inf, -math.inf)  # which must not change what the elements beside them have
 AROUND = 20  # ordinary numbers around them
 LEAST = {"positive": 0.0, "unit": 0.0, "beyond": 1.0}  # of the numbers of a kind
+ORDINARY = "ordinary"  # the name of the point that is looked at in most ways
 EQUAL = "of equal numbers"
+FOR_COMPLEX = ("with a zero", "of zeros", EQUAL)  # points where formulas for complex numbers have terms of their own
 SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
 
 
@@ -98,8 +101,8 @@ def points(
             for place, (name, shape) in enumerate(inputs.items())
         ]
 
-    yield Point("ordinary", made(SIZES))
-    yield Point("ordinary", made(SIZES, 3))
+    yield Point(ORDINARY, made(SIZES))
+    yield Point("other", made(SIZES, 3))
     named = dict.fromkeys(size for shape in inputs.values() for size in shape if isinstance(size, str))
     for name, size in itertools.product(named, (1, 0)):
         yield Point(f"{name} = {size}", made({**SIZES, name: size}))
@@ -108,6 +111,8 @@ def points(
         is_invertible = kinds.get(name) == "invertible"
         plain = ordinary(usual[place].shape, "", place, dtype) if is_invertible else usual[place]
         for what, values in hard_values(plain).items():
+            if dtype.is_complex and what not in FOR_COMPLEX:
+                continue
             hard = in_few_digits(invertible(values)) if is_invertible else values
             yield Point(f"{name} {what}", [*usual[:place], hard, *usual[place + 1 :]])
 
@@ -137,9 +142,14 @@ def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
 
 def weights(like: torch.Tensor, seed: int = 0) -> torch.Tensor:
     """Return numbers to weigh a tensor's elements with, few alike, none 0, and none the mean of its neighbours."""
-    places = torch.arange(like.numel(), dtype=torch.float64) + 1
+    return weights_of(like.numel(), like.is_complex(), seed).reshape(like.shape).clone()
+
+
+@lru_cache(maxsize=None)
+def weights_of(count: int, is_complex: bool, seed: int) -> torch.Tensor:
+    places = torch.arange(count, dtype=torch.float64) + 1
     signs = 1 - 2 * ((places + seed) % 3 == 0).double()
     made = signs * (0.5 + (places**2 * 0.7548776662466927 + seed * 0.56984029) % 1)
-    if like.is_complex():
+    if is_complex:
         made = torch.complex(made, 0.5 + (places**2 * 0.6180339887498949 + seed * 0.3) % 1)
-    return in_few_digits(made).reshape(like.shape)
+    return in_few_digits(made)

@@ -121,6 +121,7 @@ class Trial:
             else:
                 found_along = slopes(self.cpu_gradients, self.point.values, along(tangents))
                 second = Slopes(found_along.low[0], found_along.high[0])
+                second = second.kept(second.is_single)  # of several kinks one direction shows two sides of many
             second = second.kept(self.first.is_smooth)
             doubt = CANCELLED * bigger(second)
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)

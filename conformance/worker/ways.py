@@ -15,7 +15,7 @@ from conformance.worker.trial import Judgement, Trial, bigger
 from conformance.worker.values import one_line
 
 NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
-ORDINARY = (0.05, 10.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
+TAME = (0.05, 10.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
 NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
 
 Differentiation = Callable[[Trial], Judgement]
@@ -345,7 +345,7 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     )  # no number of so few digits was too large or small
     if trial.is_elementwise:
         size = real_vector(values).abs()
-        sane &= is_same & ((size == 0) | ((size > ORDINARY[0]) & (size < ORDINARY[1])))
+        sane &= is_same & ((size == 0) | ((size > TAME[0]) & (size < TAME[1])))
     else:
         sane &= is_same.all()
     widened = torch.where(sane, NATIVE * torch.finfo(dtype).eps * spread, torch.full_like(spread, math.inf))
@@ -364,5 +364,5 @@ SECOND: Dict[str, Differentiation] = {
 }  # fmt: skip
 ONCE: Dict[str, Differentiation] = {
     "some inputs": some_inputs, "batched gradients": batched_gradients, "incoming gradients": incoming_gradients,
-    "memory": memory, "writes": writes, "accumulation": accumulation, "per sample": per_sample, "on meta": on_meta,
+    "memory": memory, "writes": writes, "accumulation": accumulation, "per sample": per_sample,
 }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from running import case_of, request_of
-from shipped import all_cases
+from shipped import telling
 
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.program import outcome_without_run, program_of
@@ -187,10 +187,10 @@ def test_a_forked_worker_and_a_fresh_one_give_the_same_outcomes() -> None:
         build = workers.handshake()
         programs = [
             program_of(case, target, build.torch)
-            for case in all_cases()[::3]
+            for case in telling()[::3]
             if outcome_without_run(case, target, build) is None
         ]
         found.append([{**answer, "seconds": 0} for answer in answers_of(workers, programs)])
         workers.close()
-    assert len(found[0]) > 400
+    assert len(found[0]) > 300
     assert found[0] == found[1]

@@ -13,9 +13,10 @@ import pytest
 import torch
 from loops import each
 from running import case_of, judged, outcome_of_steps, request_of, running_engine
-from shipped import all_cases
+from shipped import all_cases, telling
 
 from conformance.execution.program import program_of, why_unsupported
+from conformance.language.operations import is_of_operation
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
@@ -312,8 +313,10 @@ def verdict(engine: Engine, case: Case) -> tuple[str, Fingerprint]:
 
 @pytest.fixture(scope="module")
 def in_order(engine: Engine) -> list[tuple[Case, tuple[str, Fingerprint]]]:
-    """The shipped cases that this torch can run, with what each comes to in the order of the files."""
-    cases = [case for case in all_cases() if not why_unsupported(case, TARGET, torch.__version__)]
+    """Cases that this torch can run, of operations a few, with what each comes to in the order of the files."""
+    operations = [case for case in telling() if is_of_operation(case)]
+    cases = [case for case in all_cases() if not is_of_operation(case)]
+    cases = [case for case in [*cases, *operations] if not why_unsupported(case, TARGET, torch.__version__)]
     assert cases
     return [(case, verdict(engine, case)) for case in cases]
 

@@ -27,7 +27,7 @@ def test_each_size_is_also_1_and_0() -> None:
     shapes = {point.name: [list(each.shape) for each in point.values]
               for point in points({"x": ["n", "m"], "y": ["m", 3]}, {}, torch.float64, False)}  # fmt: skip
     assert shapes == {
-        "ordinary": [[3, 2], [2, 3]], "n = 1": [[1, 2], [2, 3]], "n = 0": [[0, 2], [2, 3]],
+        "ordinary": [[3, 2], [2, 3]], "other": [[3, 2], [2, 3]], "n = 1": [[1, 2], [2, 3]], "n = 0": [[0, 2], [2, 3]],
         "m = 1": [[3, 1], [1, 3]], "m = 0": [[3, 0], [0, 3]],
     }  # fmt: skip
 
