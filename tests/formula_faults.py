@@ -39,7 +39,8 @@ from conformance.worker.values import is_node
 
 TARGET = Target(device="cpu", dtype="float32")
 MOST_CASES = 8  # that are tried for a fault, those with the fewest other formulas first
-SECONDS = 60.0  # that the cases of a fault may take
+EXPLORERS = 16  # forks that explore the cases
+SECONDS = 120.0  # that a fork may take
 
 Gradients = tuple[Any, ...]
 Nodes = dict[str, dict[str, bool]]  # for each case that passes the names of its nodes, and what each kind needs of them
@@ -235,11 +236,20 @@ class Campaign:
         self.cases = {case.id: case for case in cases}
         self.traits: Nodes = {}
         self.nodes: dict[str, list[str]] = {}
-        for told in in_forks([[each] for each in chunks(list(self.cases), 2)], lambda ids: self.explore(ids[0])):
+        for told in self.explored(list(self.cases)):
             self.nodes.update(told["nodes"])
             for name, found in told["traits"].items():
                 own = self.traits.setdefault(name, dict.fromkeys(found, False))
                 own.update({trait: own[trait] or there for trait, there in found.items()})
+
+    def explored(self, ids: Sequence[str]) -> Iterator[Any]:
+        """Yield what forks find out about cases; those with a case that crashes are halved until it is alone."""
+        parts = [list(ids[place::EXPLORERS]) for place in range(min(EXPLORERS, len(ids)))]
+        for part, told in zip(parts, in_forks(parts, self.explore), strict=True):
+            if told is not None:
+                yield told
+            elif len(part) > 1:
+                yield from self.explored(part)
 
     def explore(self, ids: Sequence[str]) -> Any:
         """Run cases, and return the nodes of each that passes, and what each node can have."""
@@ -297,10 +307,6 @@ class Campaign:
         return list(drawn)
 
 
-def chunks(whole: Sequence[str], count: int) -> list[list[str]]:
-    return [list(whole[place::count]) for place in range(count)]
-
-
 def in_forks(arguments: Sequence[Any], call: Callable[[Any], Any], most: int = 2) -> Iterator[Any]:
     """Yield what a call returns for each argument, or None if it crashes or takes too long, each in a fork."""
     running: dict[int, tuple[int, int, float, list[bytes]]] = {}  # by descriptor: place, process, start, what came
@@ -321,7 +327,7 @@ def in_forks(arguments: Sequence[Any], call: Callable[[Any], Any], most: int = 2
         for reading in select.select(list(running), [], [], 0.5)[0]:
             running[reading][3].append(os.read(reading, 1 << 16))
         for reading, (place, process, start, parts) in list(running.items()):
-            is_late = time.monotonic() - start > SECONDS * (1 if len(arguments) > most else 20)
+            is_late = time.monotonic() - start > SECONDS
             if is_late or (parts and not parts[-1]):
                 if is_late:
                     os.kill(process, 9)

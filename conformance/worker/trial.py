@@ -24,6 +24,7 @@ from conformance.worker.values import display_value, on_cpu, one_line, plain
 
 CANCELLED = 1e-4  # relative error of a second derivative that is taken for right: their formulas cancel
 SLACK = 1e-7  # absolute error of a derivative that is taken for right, since formulas may cancel
+LOST = 1e-12  # absolute value of an element below which 1 + x may be 1
 FAR = 1000.0  # absolute value of an element beyond which second derivatives may cancel
 
 Judgement = Tuple[int, List[str]]  # how many numbers were judged, and a line for what was wrong
@@ -74,6 +75,8 @@ def jacobian(
         slopes(function, point.values, elementwise_probes(point.values, relative)) for relative in (True, False)
     )
     blocks = near.low.shape[1] // point.values[0].numel()
+    is_lost = torch.stack([each.abs() < LOST for each in point.values]).repeat(1, blocks)
+    near = near.kept(~(is_lost & (near.low == 0) & (near.high == 0)))  # so small that it may have been rounded away
     is_small = torch.stack([each.abs() < 1 for each in point.values]).repeat(1, blocks)
     finer = Slopes(*(torch.where(is_small, *sides) for sides in zip(near, far)))
     coarser = Slopes(*(torch.where(is_small, *sides) for sides in zip(far, near)))
