@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable, Dict
 
 import torch
 
+from conformance.worker.functions import in_thread, pickled
 from conformance.worker.lacking import is_out_of_memory, message_of
 from conformance.worker.storage import keeps_strides
 
 DOUBLES = ("float64", "complex128")
 SINGLE, DOUBLE = 1e-6, 1e-14  # the most that results near 1 may be off in single and in double precision
 WRONG = "gives other results"  # a device that does this has the feature, and a fault
+
+
+class Own(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
+    """A class of tensors that adds nothing."""
 
 
 class LessPrecise(Exception):
@@ -119,6 +125,27 @@ def has_random_state(device: str) -> Any:
     return device_module(device).get_rng_state() is not None
 
 
+def has_deepcopy(device: str) -> Any:
+    return copy.deepcopy(torch.ones(2).to(device)).cpu().tolist() == [1.0, 1.0]
+
+
+def has_pickle(device: str) -> Any:
+    return pickled(torch.ones(2).to(device)).cpu().tolist() == [1.0, 1.0]
+
+
+def has_threads(device: str) -> Any:
+    def backward() -> Any:
+        leaf = torch.ones(2).to(device).requires_grad_()
+        (leaf * 2).sum().backward()
+        return leaf.grad
+
+    return in_thread(backward).cpu().tolist() == [2.0, 2.0]
+
+
+def has_subclasses(device: str) -> Any:
+    return type(torch.ones(2).to(device).as_subclass(Own) + 1) is Own
+
+
 # Each is given a device, and returns something false or raises an error where the device lacks the feature.
 FEATURES: Dict[str, Callable[[str], Any]] = {
     **{
@@ -136,6 +163,10 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "random-state": has_random_state,
     "streams": has_streams,
     "amp": has_amp,
+    "deepcopy": has_deepcopy,
+    "pickle": has_pickle,
+    "threads": has_threads,
+    "subclasses": has_subclasses,
 }
 
 

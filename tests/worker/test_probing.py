@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import types
 from typing import Any
 
@@ -263,6 +264,34 @@ def test_a_feature_is_missing_that_raises_the_error_of_a_case_by_itself(monkeypa
     monkeypatch.setitem(FEATURES, "nested", refuse)
     assert Prober("cpu").why_raising({"AttributeError: no node": False}) == "cpu lacks nested: AttributeError: no node"
     assert Prober("cpu").why_raising({"RuntimeError: no node": False}) is None
+
+
+class Bare:
+    """Stands for a tensor of a device that has nothing but its values."""
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("cannot pickle 'Holder' object")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError("<Record object at 0x7f2eb98b710> is not pickleable.")
+
+    def requires_grad_(self) -> Any:
+        raise RuntimeError(f"in thread {threading.current_thread() is threading.main_thread()}")
+
+    def as_subclass(self, _: type) -> Any:
+        raise AssertionError("only in the environment")
+
+
+def test_what_a_device_lacks_outside_of_operations_is_told_by_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "to", lambda *_: Bare())
+    errors = {
+        "deepcopy": "TypeError: cannot pickle 'Holder' object",
+        "pickle": "RuntimeError: <Record object at 0x…> is not pickleable.",
+        "threads": "RuntimeError: in thread False",
+        "subclasses": "AssertionError: only in the environment",
+    }
+    for name, error in errors.items():
+        assert Prober("cpu").why_raising([error]) == f"cpu lacks {name}: {error}"
 
 
 def test_a_device_without_strides_can_not_do_what_only_strides_describe(monkeypatch: pytest.MonkeyPatch) -> None:
