@@ -13,6 +13,7 @@ from conformance.worker.storage import keeps_strides
 
 DOUBLES = ("float64", "complex128")
 SINGLE, DOUBLE = 1e-6, 1e-14  # the most that results near 1 may be off in single and in double precision
+BECOMES = "tensors become"  # another dtype
 WRONG = "gives other results"  # a device that does this has the feature, and a fault
 
 
@@ -64,7 +65,7 @@ def has_double(dtype: torch.dtype) -> Callable[[str], Any]:
         wanted = torch.tensor([1 / 3, 0.7], dtype=dtype)
         there = wanted.to(device)
         if there.dtype is not dtype:
-            raise LessPrecise(f"tensors become {name_of_dtype(there.dtype)}")
+            raise LessPrecise(f"{BECOMES} {name_of_dtype(there.dtype)}")
         for operation in (torch.clone, torch.exp, torch.square):
             if operation is not torch.clone and not can(operation, device):
                 continue  # it is missing in every dtype

@@ -26,7 +26,16 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from conformance.worker.features import DOUBLES, FEATURES, WRONG, device_module, name_of_dtype, why_missing
+from conformance.worker.features import (
+    BECOMES,
+    DOUBLES,
+    FEATURES,
+    WRONG,
+    LessPrecise,
+    device_module,
+    name_of_dtype,
+    why_missing,
+)
 from conformance.worker.lacking import is_out_of_memory, message_of
 
 # An error about how an operation was called: it is there, and refuses what it should take.
@@ -152,19 +161,34 @@ class Prober:
         self.wait = waiter(device)
         self.absent = frozenset(absent)
         self.missing: Dict[str, str] = dict.fromkeys(absent, "by design, as its profile says")
+        self.found: Dict[str, str] = {}
         self.operations: Dict[Tuple[Any, ...], str] = {}
 
     def why_missing(self, feature: str) -> str:
         if feature not in self.missing:
-            self.missing[feature] = why_missing(feature, self.device)
+            self.missing[feature] = self.tried(feature)
         return self.missing[feature]
 
+    def tried(self, feature: str) -> str:
+        """Return why a feature is missing, whatever the profile says of it."""
+        if feature not in self.found:
+            self.found[feature] = why_missing(feature, self.device)
+        return self.found[feature]
+
     def why_silent(self, used: Container[str]) -> Optional[str]:
-        """Return why a case that uses these features must have other results, or None.
+        """Return why a case that uses these features may have other results, or None.
 
         Some devices accept double precision and don't keep it; views are copies on others, by design.
         """
         return next((f"{self.device} lacks {name}: {self.missing[name]}" for name in self.silent if name in used), None)
+
+    def limits(self, used: Container[str]) -> List[str]:
+        """Return the limits under which the CPU is as a device that lacks, without an error, some of these features."""
+        found = {"copying"} if "aliasing-views" in self.silent and "aliasing-views" in used else set()
+        for why in (self.tried(name) for name in DOUBLES if name in used):
+            if why.startswith(LessPrecise.__name__):
+                found.add("narrowing" if BECOMES in why else "rounding")
+        return sorted(found)
 
     def why_raising(self, errors: Collection[str]) -> Optional[str]:
         """Return the feature that one of these errors speaks of, or that raises it by itself, or None."""
@@ -172,7 +196,7 @@ class Prober:
             named = next((each for each in errors if OF_STRIDES.search(each)), None)
             if named is not None:
                 return f"{self.device} lacks strides: {named}"
-        lacked = ((name, self.why_missing(name)) for name in UNRECORDED)
+        lacked = ((name, self.tried(name)) for name in UNRECORDED)
         return next((f"{self.device} lacks {name}: {why}" for name, why in lacked if why in errors), None)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -22,6 +22,7 @@ from conformance.worker.failures import (
 from conformance.worker.isolation import GlobalState
 from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
+from conformance.worker.limited import is_alike
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Prober, Recorder, waiter
@@ -29,6 +30,8 @@ from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.storage import why_hidden
 from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, plain
+
+LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
 
 class Runner:
@@ -69,10 +72,11 @@ class Runner:
         outcome["seconds"] = round(time.perf_counter() - begin, 6)
         return outcome
 
-    def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any]) -> Optional[str]:
+    def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any], limited: LimitedRun) -> Optional[str]:
         """Return what the device lacks for the case that ran last and did not pass, or None where it is at fault.
 
-        `answer` is noted, since what is tried here may end the worker.
+        `answer` is noted, since what is tried here may end the worker. `limited` runs a case on the CPU under limits:
+        what a device lacks without an error excuses only how the CPU fails under the same limit.
 
         The case is run again to see which operation raised the error, and in which dtypes it computes. Then it may end
         a step earlier: on some devices errors of operations come late.
@@ -93,9 +97,16 @@ class Runner:
         self.run(program, within(recorder))
         call = recorder.raised
         if call is not None and message_of(call.error) in errors:
-            return self.prober.why_lacking(call) or self.prober.why_silent(recorder.used)
-        why = next((message for message, may_be in errors.items() if may_be), None)
-        return why or self.prober.why_raising(errors) or self.prober.why_silent(recorder.used)
+            why = self.prober.why_lacking(call)
+        else:
+            why = next((message for message, may_be in errors.items() if may_be), None)
+            why = why or self.prober.why_raising(errors)
+        if why is None:
+            why = self.prober.why_silent(recorder.used)
+            limits = self.prober.limits(recorder.used)
+            if limits and not is_alike(answer, limited(program, limits)):
+                return None  # something else is wrong, too
+        return why
 
 
 def within(mode: Any) -> Callable[[CaseRun], Dict[str, Any]]:

@@ -1,0 +1,112 @@
+"""Puts a limit on the CPU that a device has silently: a case that has to fail for that fails there in the same way.
+
+Some devices accept double precision and compute in single precision, or give single precision in its place; on others
+views are copies. None of them raises an error, so that a case which does not hold there may have another cause.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+NARROW = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+GRADCHECK = "GradcheckError"
+METHODS = {torch.Tensor.double: torch.Tensor.float, torch.Tensor.cdouble: torch.Tensor.cfloat}
+
+
+class Rounding(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, results in double precision have the digits of single precision."""
+
+    is_on = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for each in tree_flatten(result)[0] if self.is_on and not gives_view(func) else ():
+            if isinstance(each, torch.Tensor) and each.dtype in NARROW and each.layout is torch.strided:
+                each.data.copy_(each.data.to(NARROW[each.dtype]))  # counts as no write to it
+        return result
+
+
+class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, who asks for double precision is given single precision."""
+
+    is_on = True
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not self.is_on:
+            return func(*args, **(kwargs or {}))
+        given, named = tree_map(narrow, (args, kwargs or {}))
+        return METHODS.get(func, func)(*given, **named)
+
+
+class Copying(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, views have memory of their own; detach() shares it, by which autograd itself keeps gradients."""
+
+    is_on = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not self.is_on or not gives_view(func) or func.__name__ == "detach.default":
+            return result
+        return tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, result)
+
+
+LIMITS: Dict[str, Any] = {"rounding": Rounding, "narrowing": Narrowing, "copying": Copying}
+
+
+class Limits:
+    """The run of a case under limits. What is expected of it is worked out without them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.modes: List[Any] = [LIMITS[name]() for name in names]
+        self.references: Any = None
+
+    def __call__(self, run: Any) -> Dict[str, Any]:
+        self.references, run.references = run.references, self
+        with contextlib.ExitStack() as stack:
+            for mode in self.modes:
+                stack.enter_context(mode)
+            outcome: Dict[str, Any] = run.all_steps()
+        return outcome
+
+    def evaluate(self, *arguments: Any) -> Any:
+        """Evaluate an expected value."""
+        for mode in self.modes:
+            mode.is_on = False
+        try:
+            return self.references.evaluate(*arguments)
+        finally:
+            for mode in self.modes:
+                mode.is_on = True
+
+
+def narrow(value: Any) -> Any:
+    return NARROW.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+def gives_view(operation: Any) -> bool:
+    schema = operation._schema
+    return not schema.is_mutable and any(each.alias_info is not None for each in schema.returns)
+
+
+def is_alike(answer: Dict[str, Any], limited: Optional[Dict[str, Any]]) -> bool:
+    """Whether a case ended under limits as it did on a device: at the same step, and in no other check there.
+
+    Which of several calls of gradcheck is the first to see differences of rounded values is chance.
+    """
+    if limited is None or limited["status"] not in ("fail", "error"):
+        return False
+    on_device, here = checks_of(answer), checks_of(limited)
+    if {exception for _, exception in on_device} == {GRADCHECK}:
+        return GRADCHECK in {exception for _, exception in here}
+    return (answer["status"], answer["step"]) == (limited["status"], limited["step"]) and on_device <= here
+
+
+def checks_of(answer: Dict[str, Any]) -> "set[tuple[str, str]]":
+    """Return the checks that failed, with the type of the error where that is what was seen."""
+    return {(failure["path"], failure.get("exception", "")) for failure in answer["failures"]}
