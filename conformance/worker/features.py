@@ -48,9 +48,16 @@ def can(operation: Callable[..., Any], device: str) -> bool:
     return True
 
 
+def keep(tensor: torch.Tensor, dtype: torch.dtype) -> None:
+    """Raise an error if a tensor that was given a dtype has another."""
+    if tensor.dtype is not dtype:
+        raise LessPrecise(f"{BECOMES} {name_of_dtype(tensor.dtype)}")
+
+
 def has_dtype(dtype: torch.dtype) -> Callable[[str], Any]:
     def probe(device: str) -> Any:
         there = torch.ones(2).to(dtype).to(device)
+        keep(there, dtype)
         if not can(torch.add, device):  # which says nothing of the dtype
             return (there.cpu() == torch.ones(2).to(dtype)).all()
         return ((there + there).cpu() == torch.full((2,), 2).to(dtype)).all()
@@ -64,8 +71,7 @@ def has_double(dtype: torch.dtype) -> Callable[[str], Any]:
     def probe(device: str) -> Any:
         wanted = torch.tensor([1 / 3, 0.7], dtype=dtype)
         there = wanted.to(device)
-        if there.dtype is not dtype:
-            raise LessPrecise(f"{BECOMES} {name_of_dtype(there.dtype)}")
+        keep(there, dtype)
         for operation in (torch.clone, torch.exp, torch.square):
             if operation is not torch.clone and not can(operation, device):
                 continue  # it is missing in every dtype

@@ -1,7 +1,8 @@
 """Puts a limit on the CPU that a device has silently: a case that has to fail for that fails there in the same way.
 
 Some devices accept double precision and compute in single precision, or give single precision in its place; on others
-views are copies. None of them raises an error, so that a case which does not hold there may have another cause.
+views are copies, or random numbers are never the same again. None of them raises an error, so that a case which does
+not hold there may have another cause.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 NARROW = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+OTHER = {**NARROW, torch.int64: torch.int32}
 GRADCHECK = "GradcheckError"
-METHODS = {torch.Tensor.double: torch.Tensor.float, torch.Tensor.cdouble: torch.Tensor.cfloat}
+METHODS = {
+    torch.Tensor.double: torch.Tensor.float, torch.Tensor.cdouble: torch.Tensor.cfloat,
+    torch.Tensor.long: torch.Tensor.int,
+}  # fmt: skip
 
 
 class Rounding(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
@@ -33,7 +38,7 @@ class Rounding(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
 
 
 class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it
-    """While it is on, who asks for double precision is given single precision."""
+    """While it is on, who asks for double precision is given single precision, and integers have 32 bits."""
 
     is_on = True
 
@@ -41,7 +46,8 @@ class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types 
         if not self.is_on:
             return func(*args, **(kwargs or {}))
         given, named = tree_map(narrow, (args, kwargs or {}))
-        return METHODS.get(func, func)(*given, **named)
+        result = METHODS.get(func, func)(*given, **named)
+        return tree_map(short, result) if isinstance(result, (torch.Tensor, tuple, list)) else result
 
 
 class Copying(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
@@ -56,7 +62,20 @@ class Copying(TorchDispatchMode):  # type: ignore[misc]  # torch has no types fo
         return tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, result)
 
 
-LIMITS: Dict[str, Any] = {"rounding": Rounding, "narrowing": Narrowing, "copying": Copying}
+class Forgetting:
+    """While it is on, the state of random numbers can't be brought back."""
+
+    is_on = True
+
+    def __enter__(self) -> None:
+        self.put = torch.random.set_rng_state
+        torch.set_rng_state = torch.random.set_rng_state = lambda _: None
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_rng_state = torch.random.set_rng_state = self.put
+
+
+LIMITS: Dict[str, Any] = {"rounding": Rounding, "narrowing": Narrowing, "copying": Copying, "forgetting": Forgetting}
 
 
 class Limits:
@@ -86,7 +105,12 @@ class Limits:
 
 
 def narrow(value: Any) -> Any:
-    return NARROW.get(value, value) if isinstance(value, torch.dtype) else value
+    return OTHER.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+def short(value: Any) -> Any:
+    is_long = isinstance(value, torch.Tensor) and value.dtype is torch.int64
+    return value.to(torch.int32) if is_long else value
 
 
 def gives_view(operation: Any) -> bool:

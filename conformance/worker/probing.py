@@ -135,6 +135,7 @@ def waiter(device: str) -> Callable[[], Any]:
 
 
 OF_STRIDES = re.compile(r"\baten::as_strided\b")
+NAMED = ("deepcopy", "pickle")  # errors about these say so
 # A device that lacks these raises outside of its operations.
 UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses")
 
@@ -176,19 +177,41 @@ class Prober:
         return self.found[feature]
 
     def why_silent(self, used: Container[str]) -> Optional[str]:
-        """Return why a case that uses these features may have other results, or None.
+        """Return why a case that uses double precision, which a device refuses, has no results, or None."""
+        lacked = [name for name in DOUBLES if name in used and self.lacks(name) and not self.is_less_precise(name)]
+        return f"{self.device} lacks {lacked[0]}: {self.missing[lacked[0]]}" if lacked else None
 
-        Some devices accept double precision and don't keep it; views are copies on others, by design.
+    def lacks(self, feature: str) -> bool:
+        return self.why_missing(feature) not in ("", WRONG)
+
+    def is_less_precise(self, dtype: str) -> bool:
+        """Whether a dtype is accepted and not kept, without an error."""
+        return self.tried(dtype).startswith(LessPrecise.__name__)
+
+    def limits(self, used: Container[str]) -> Dict[str, str]:
+        """Return the limits under which the CPU is as a device that lacks features without an error, with the reasons.
+
+        Where tensors get another dtype, none of the one that was asked for is seen to be used.
         """
-        return next((f"{self.device} lacks {name}: {self.missing[name]}" for name in self.silent if name in used), None)
+        found: Dict[str, str] = {}
+        for name in filter(self.is_less_precise, (*DOUBLES, "int64")):
+            becomes = BECOMES in self.tried(name)
+            if becomes or name in used:
+                found.setdefault("narrowing" if becomes else "rounding", name)
+        if "aliasing-views" in self.absent and "aliasing-views" in used:
+            found["copying"] = "aliasing-views"
+        if self.lacks("random-state"):
+            found["forgetting"] = "random-state"
+        return {limit: f"{self.device} lacks {name}: {self.why_missing(name)}" for limit, name in found.items()}
 
-    def limits(self, used: Container[str]) -> List[str]:
-        """Return the limits under which the CPU is as a device that lacks, without an error, some of these features."""
-        found = {"copying"} if "aliasing-views" in self.silent and "aliasing-views" in used else set()
-        for why in (self.tried(name) for name in DOUBLES if name in used):
-            if why.startswith(LessPrecise.__name__):
-                found.add("narrowing" if BECOMES in why else "rounding")
-        return sorted(found)
+    def why_other_dtype(self, failures: Sequence[Dict[str, Any]]) -> Optional[str]:
+        """Return why tensors have another dtype, where failures say no more than that."""
+        for each in failures:
+            is_dtype = each["path"].endswith(".dtype") and each["expected"] in FEATURES
+            if not is_dtype or self.tried(each["expected"]) != f"{LessPrecise.__name__}: {BECOMES} {each['observed']}":
+                return None
+        name = failures[0]["expected"] if failures else ""
+        return f"{self.device} lacks {name}: {self.tried(name)}" if name else None
 
     def why_raising(self, errors: Collection[str]) -> Optional[str]:
         """Return the feature that one of these errors speaks of, or that raises it by itself, or None."""
@@ -196,14 +219,12 @@ class Prober:
             named = next((each for each in errors if OF_STRIDES.search(each)), None)
             if named is not None:
                 return f"{self.device} lacks strides: {named}"
-        lacked = ((name, self.tried(name)) for name in UNRECORDED)
-        return next((f"{self.device} lacks {name}: {why}" for name, why in lacked if why in errors), None)
-
-    @property
-    def silent(self) -> List[str]:
-        """The features that a device may lack without an error."""
-        lacked = [name for name in DOUBLES if self.why_missing(name) not in ("", WRONG)]
-        return [*lacked, *self.absent.intersection(["aliasing-views"])]
+        for name in filter(self.tried, UNRECORDED):
+            why = self.tried(name)
+            told = next((each for each in errors if each == why or (name in NAMED and name in each)), None)
+            if told is not None:
+                return f"{self.device} lacks {name}: {told}"
+        return None
 
     def why_lacking(self, call: Call) -> Optional[str]:
         """Return what the device lacks for a call, or None where it has all that the call needs."""

@@ -83,11 +83,10 @@ class Runner:
         """
         errors = self.errors
         failures = answer.get("failures", [])
-        may_be_layout = may_be_of_layout(failures)
-        if self.device.partition(":")[0] in FULL_DEVICES or not (errors or self.prober.silent or may_be_layout):
+        if self.device.partition(":")[0] in FULL_DEVICES:
             return None
         self.notes.answer(answer)
-        if may_be_layout:
+        if may_be_of_layout(failures):
             layouts = Layouts(self.device)
             self.run(program, within(layouts))
             why = layouts.why_different(failures)
@@ -101,12 +100,17 @@ class Runner:
         else:
             why = next((message for message, may_be in errors.items() if may_be), None)
             why = why or self.prober.why_raising(errors)
-        if why is None:
-            why = self.prober.why_silent(recorder.used)
-            limits = self.prober.limits(recorder.used)
-            if limits and not is_alike(answer, limited(program, limits)):
-                return None  # something else is wrong, too
-        return why
+        why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
+        return why or why_limited(program, answer, self.prober.limits(recorder.used), limited)
+
+
+def why_limited(
+    program: Dict[str, Any], answer: Dict[str, Any], limits: Dict[str, str], limited: LimitedRun
+) -> Optional[str]:
+    """Return the reason for a limit under which the CPU fails as the device did: one of `limits`, or all together."""
+    ways = [[name] for name in limits] + ([list(limits)] if len(limits) > 1 else [])
+    found = next((names for names in ways if is_alike(answer, limited(program, names))), None)
+    return "; ".join(limits[name] for name in found) if found else None
 
 
 def within(mode: Any) -> Callable[[CaseRun], Dict[str, Any]]:

@@ -28,6 +28,20 @@ VIEW = """
     - x[0].mul_(5)
     - expect: {x: {value: [5.0, 2.0]}}
     """
+WHOLE = """
+    - x = tensor([1, 2, 3])
+    - 'picked = tensor([5.0, 6.0, 7.0, 8.0])[x]'
+    - expect: {picked: {value: [6.0, 7.0, 8.0]}}
+    - expect: {x.argmax().dtype == torch.int64: {value: true}}
+    """
+DRAWN = """
+    - x = ones(64, requires_grad=True)
+    - 'f = lambda t: F.dropout(t) * t'
+    - y = checkpoint(f, x, use_reentrant=False)
+    - expected = 2 * y.detach()
+    - y.sum().backward()
+    - expect: {"(x.grad - expected).abs().max().item()": 0.0}
+    """
 CHECKED = """
     - x = tensor([0.3], dtype=torch.float64, requires_grad=True)
     - expect: {"autograd.gradcheck(lambda t: t.exp().sin() * 7, x)": true}
@@ -45,11 +59,13 @@ def limited(steps: str, *names: str) -> dict[str, Any]:
         (DIGITS, "rounding", ["y"]),
         (TYPE, "narrowing", ["x.dtype"]),
         (VIEW, "copying", ["x"]),
+        (WHOLE, "narrowing", ["x.argmax().dtype == torch.int64"]),
+        (DRAWN, "forgetting", ["(x.grad - expected).abs().max().item()"]),
         (CHECKED, "rounding", ["autograd.gradcheck(lambda t: t.exp().sin() * 7, x)"]),
     ],
 )
 def test_what_a_limit_changes_fails_and_nothing_else(steps: str, limit: str, paths: list[str]) -> None:
-    for name in ("rounding", "narrowing", "copying"):
+    for name in ("rounding", "narrowing", "copying", "forgetting"):
         found = limited(steps, name)
         if name == limit:
             assert [failure["path"] for failure in found["failures"]] == paths
