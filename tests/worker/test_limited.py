@@ -82,7 +82,8 @@ def test_only_the_same_failure_is_alike() -> None:
     assert is_alike(outcome("a"), outcome("a", "b"))
     assert not is_alike(outcome("a", "b"), outcome("a"))
     assert not is_alike(outcome("a"), outcome("a", step=4))
-    assert not is_alike(outcome("a"), outcome("a", exception="ValueError"))
+    assert not is_alike(outcome("a"), outcome("a", status="error"))
+    assert is_alike(outcome("a", exception="ValueError"), outcome("a"))  # it can't hold, whatever is seen
     assert not is_alike(outcome("a"), {"status": "pass"})
     assert not is_alike(outcome("a"), None)
 
@@ -91,7 +92,11 @@ def test_differences_of_rounded_values_are_seen_by_any_gradcheck() -> None:
     checked = outcome("gradcheck(f)", exception="GradcheckError")
     assert is_alike(checked, outcome("gradgradcheck(f)", step=4, exception="GradcheckError"))
     assert is_alike(checked, outcome("", exception="GradcheckError", status="error"))
-    assert not is_alike(checked, outcome("gradcheck(f)"))
+    assert is_alike(
+        outcome("gradcheck(f)", exception="RuntimeError"), outcome("gradcheck(g)", exception="RuntimeError")
+    )
+    assert not is_alike(checked, outcome("f"))
+    assert not is_alike(outcome("gradcheck(f)", "f"), checked)
 
 
 def test_a_process_beside_this_one_answers_until_it_ends() -> None:
