@@ -45,6 +45,7 @@ class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if not self.is_on:
             return func(*args, **(kwargs or {}))
+        torch.set_default_dtype(narrow(torch.get_default_dtype()))  # setting it calls nothing of this
         given, named = tree_map(narrow, (args, kwargs or {}))
         result = METHODS.get(func, func)(*given, **named)
         return tree_map(short, result) if isinstance(result, (torch.Tensor, tuple, list)) else result

@@ -23,6 +23,11 @@ TYPE = """
     - (x.double() * 3).sum().backward()
     - expect: {x: {dtype: float64, grad: 3.0}}
     """
+DEFAULT = """
+    - torch.set_default_dtype(torch.float64)
+    - x = tensor([0.3], requires_grad=True)
+    - expect: {x: {dtype: float64}}
+    """
 VIEW = """
     - x = tensor([1.0, 2.0])
     - x[0].mul_(5)
@@ -58,6 +63,7 @@ def limited(steps: str, *names: str) -> dict[str, Any]:
     [
         (DIGITS, "rounding", ["y"]),
         (TYPE, "narrowing", ["x.dtype"]),
+        (DEFAULT, "narrowing", ["x.dtype"]),
         (VIEW, "copying", ["x"]),
         (WHOLE, "narrowing", ["x.argmax().dtype == torch.int64"]),
         (DRAWN, "forgetting", ["(x.grad - expected).abs().max().item()"]),
