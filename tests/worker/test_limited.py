@@ -9,6 +9,7 @@ from running import case_of, request_of, running_engine
 
 from conformance.worker.beside import Beside
 from conformance.worker.limited import is_alike
+from conformance.worker.runner import why_limited
 
 DIGITS = """
     - x = tensor([0.1], dtype=torch.float64, requires_grad=True)
@@ -35,7 +36,7 @@ VIEW = """
     """
 WHOLE = """
     - x = tensor([1, 2, 3])
-    - 'picked = tensor([5.0, 6.0, 7.0, 8.0])[x]'
+    - picked = torch.take(tensor([5.0, 6.0, 7.0, 8.0]), x)
     - expect: {picked: {value: [6.0, 7.0, 8.0]}}
     - expect: {x.argmax().dtype == torch.int64: {value: true}}
     """
@@ -79,6 +80,20 @@ def test_what_a_limit_changes_fails_and_nothing_else(steps: str, limit: str, pat
             assert found["status"] == "pass", found
 
 
+def test_what_fails_on_the_cpu_without_a_limit_is_not_put_down_to_one() -> None:
+    failed, passed = outcome("a"), {"status": "pass"}
+    reasons = {"rounding": "no double", "forgetting": "no state"}
+
+    def told(*names: str) -> str | None:
+        return why_limited({}, failed, reasons, lambda _, given: failed if given == list(names) else passed)
+
+    assert told("rounding") == "no double"
+    assert told("rounding", "forgetting") == "no double; no state"
+    assert told("copying") is None
+    assert why_limited({}, failed, reasons, lambda *_: failed) is None
+    assert why_limited({}, failed, {}, lambda *_: failed) is None
+
+
 def outcome(*paths: str, step: int = 3, exception: str = "", status: str = "fail") -> dict[str, Any]:
     failures = [{"path": path, **({"exception": exception} if exception else {})} for path in paths]
     return {"status": status, "step": step, "failures": failures}
@@ -89,7 +104,7 @@ def test_only_the_same_failure_is_alike() -> None:
     assert not is_alike(outcome("a", "b"), outcome("a"))
     assert not is_alike(outcome("a"), outcome("a", step=4))
     assert not is_alike(outcome("a"), outcome("a", status="error"))
-    assert is_alike(outcome("a", exception="ValueError"), outcome("a"))  # it can't hold, whatever is seen
+    assert not is_alike(outcome("a"), outcome("a", exception="ValueError"))
     assert not is_alike(outcome("a"), {"status": "pass"})
     assert not is_alike(outcome("a"), None)
 
