@@ -212,6 +212,18 @@ def test_a_device_without_double_precision_is_not_accused(library: Path, tmp_pat
         assert "float64" in outcome["reason"] or "complex128" in outcome["reason"], outcome
 
 
+def test_a_device_that_computes_in_single_precision_is_held_to_what_that_can_do(library: Path, tmp_path: Path) -> None:
+    chosen = ("-k", "gradcheck-accepts or double-precision or (differences and (exp or loss)) or sigmoid")
+    status, printed, outcomes = run(library, tmp_path / "good", *chosen, TOY_LIKE="vulkan")
+    assert status == 0, printed
+    for case in ("gradcheck-accepts-a-right-derivative", "elementwise-function-against-differences-exp"):
+        assert outcomes[case]["reason"] == "toy lacks float64: LessPrecise: computed in single precision"
+    # What is wrong in single precision, too, is no matter of digits.
+    status, printed, outcomes = run(library, tmp_path / "bad", "-k", "sigmoid", TOY_LIKE="vulkan", TOY_FAULT="1")
+    assert status == 1, printed
+    assert outcomes["sigmoid-times-broadcast-weights"]["status"] == "fail"
+
+
 def test_a_device_whose_errors_come_late_and_whose_memory_ends_is_not_accused(library: Path, tmp_path: Path) -> None:
     status, printed, outcomes = run(library, tmp_path, TOY_LIKE="cuda", TOY_MEMORY="64000000")
     assert status == 0, printed

@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from conformance.model.build import Build, Device
 
-# The features that conformance/worker/probing.py knows, in the order of tables.
+# The features that conformance/worker/features.py knows, in the order of tables.
 FEATURES = (
     *("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool", "float64", "complex128"),
     *("strides", "aliasing-views", "storage", "sparse", "nested", "empty"),
-    *("device-module", "random-state", "streams", "amp"),
+    *("device-module", "random-state", "streams", "amp", "deepcopy", "pickle", "threads", "subclasses"),
 )
 
 

@@ -6,7 +6,8 @@ excuse anything.
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from conformance.language.versions import version_of
-from conformance.model.build import target_of
+from conformance.model.build import BackEnd, target_of
 from conformance.model.outcome import Outcome
 from conformance.model.report import Cause, Report
 from conformance.model.status import AT_A_STEP, BROKEN, TABLE
@@ -43,6 +44,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     cases: tuple[str, ...]
     targets: tuple[str, ...]
     torch: str
+    back_ends: tuple[tuple[str, str], ...] = ()
     fails: Fingerprint
     signatures: tuple[str, ...]
     titles: tuple[str, ...]
@@ -67,8 +69,9 @@ def entry_text(draft: Draft, review: date) -> str:
         fails["kind"] = Flow(draft.fails.kind)
     entry = {
         **({"case": draft.cases[0]} if single else {"cases": Flow(draft.cases)}),
-        "targets": Flow(draft.targets), "torch": draft.torch, "fails": FlowMapping(fails),
-        "reason": None, "link": None, "review": review.isoformat(),
+        "targets": Flow(draft.targets), "torch": draft.torch,
+        **({"back_ends": FlowMapping(draft.back_ends)} if draft.back_ends else {}),
+        "fails": FlowMapping(fails), "reason": None, "link": None, "review": review.isoformat(),
     }  # fmt: skip
     title = "".join(each if each.isprintable() else "?" for each in "; ".join(draft.titles))
     count = "" if single else f"{len(draft.cases)} cases: "
@@ -83,9 +86,11 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
     """
     tables: dict[str, dict[str, dict[Version, Seen]]] = {}  # by case, target and release
     said: dict[Place, tuple[str, Cause]] = {}
+    newest: dict[Place, Version] = {}  # the versions of back-ends that failed last
     for report in reports:
         version = Version(version_of(report.build.torch).public)
         outcomes = [unknown(outcome, report, known) for outcome in report.outcomes]
+        own_versions = dict(versions_of(report.build.backends))
         failed: dict[tuple[str, str], tuple[str, Cause]] = {}
         for cause, own in groups_of(outcomes, {record.id: record for record in report.cases}):
             failed.update((outcome.pair, (signature(outcome), cause)) for outcome in own if outcome.status in BROKEN)
@@ -95,7 +100,11 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
                 history = tables.setdefault(outcome.case, {}).setdefault(outcome.target, {})
                 history[version] = seen or history.get(version)  # of two builds of a release the one that fails counts
                 if seen:
-                    said[outcome.case, outcome.target, version] = failed[outcome.pair]
+                    place = outcome.case, outcome.target, version
+                    said[place] = failed[outcome.pair]
+                    own_version = own_versions.get(target_of(outcome.target).device)
+                    if own_version is not None:
+                        newest[place] = max(own_version, newest.get(place, own_version))
     groups: dict[Any, list[Draft]] = {}
     for case, table in tables.items():
         for patterns, targets, releases in by_device(table):
@@ -106,10 +115,28 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
                 draft = Draft(
                     cases=(case,), targets=patterns, torch=condition, fails=fails, titles=tuple(causes.values()),
                     signatures=tuple(dict.fromkeys(text for text, _ in found)),
+                    back_ends=condition_on_back_end([place for place in places if place in said], newest),
                 )  # fmt: skip
                 status = "" if fails.status in AT_A_STEP else fails.status  # a signature is of all that end at a step
-                groups.setdefault((patterns, condition, status, frozenset(causes)), []).append(draft)
+                groups.setdefault((patterns, condition, draft.back_ends, status, frozenset(causes)), []).append(draft)
     return sorted(map(joined, groups.values()), key=lambda draft: -len(draft.cases))
+
+
+def versions_of(back_ends: Iterable[BackEnd]) -> Iterator[tuple[str, Version]]:
+    """Yield the devices of back-ends with their versions, where these can be compared."""
+    for each in back_ends:
+        with suppress(ValueError):
+            yield each.device, Version(version_of(each.version).base_version)
+
+
+def condition_on_back_end(failed: Sequence[Place], newest: Mapping[Place, Version]) -> tuple[tuple[str, str], ...]:
+    """Return the condition on the version of a back-end up to which cases were seen to fail.
+
+    Where they fail on several devices there is none: it would have to hold for each of them.
+    """
+    devices = {target_of(target).device for _, target, _ in failed}
+    found = [newest[place] for place in failed if place in newest]
+    return ((devices.pop(), f"<={max(found)}"),) if len(devices) == 1 and found else ()
 
 
 def unknown(outcome: Outcome, report: Report, known: KnownIssues | None) -> Outcome:

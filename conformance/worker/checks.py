@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from conformance.worker.storage import has_strides, shares_storage
+from conformance.worker.storage import keeps_strides, shares_storage
 from conformance.worker.values import (
     EXACT,
     FULL_DEVICES,
@@ -79,7 +79,7 @@ def looks_at_strides(look: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return `look`, with Unobservable on devices that keep no strides, too."""
 
     def seen(tensor: torch.Tensor) -> Any:
-        if not has_strides(tensor.device.type):
+        if not keeps_strides(tensor.device.type):
             raise Unobservable(f"{tensor.device.type} keeps no strides")
         return look(tensor)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Sequence
 
 from conformance.worker import build
+from conformance.worker.beside import Beside
 from conformance.worker.isolation import GlobalState, prepare_process
+from conformance.worker.limited import Limits
 from conformance.worker.notes import Notes
 from conformance.worker.reach import reach
 from conformance.worker.runner import Runner
@@ -13,10 +15,14 @@ from conformance.worker.tracer import sketch
 
 
 class Engine:
-    """Answers requests, with one runner for each device."""
+    """Answers requests, with one runner for each device.
 
-    def __init__(self, profile: Optional[Dict[str, Any]] = None) -> None:
+    Cases are run under limits in a process beside this one, where there is one.
+    """
+
+    def __init__(self, profile: Optional[Dict[str, Any]] = None, beside: Optional[Beside] = None) -> None:
         prepare_process()
+        self.beside = beside
         self.profile = profile or {}
         self.global_state = GlobalState()
         self.notes = Notes()
@@ -26,8 +32,12 @@ class Engine:
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`.
 
-        The answer to a sketch request has the `graph`, one about the reach of a case the `nodes`. The answer to one
-        about a `feature` has the `reason` why the device lacks it, or "".
+        if "limits" in request:
+            return runner.run(request, Limits(request["limits"]))
+        outcome = runner.run(request, (sketch if is_sketch else reach) if is_look else None)
+        is_fine = not is_look and outcome["status"] in ("pass", "unsupported")
+        if not is_look and outcome["status"] in ("fail", "error") and build.answers(device):
+            why = runner.why_lacking(request, {"n": request["n"], **outcome}, self.limited)
 
         `must_restart` gives the reason when this process must not run another case.
         """
@@ -42,10 +52,12 @@ class Engine:
         runner = self.runners[device]
         if "feature" in request:
             return {"n": request["n"], "status": "pass", "reason": runner.prober.why_missing(request["feature"])}
+        if "limits" in request:
+            return runner.run(request, Limits(request["limits"]))
         outcome = runner.run(request, (sketch if is_sketch else reach) if is_look else None)
         is_fine = not is_look and outcome["status"] in ("pass", "unsupported")
         if not is_look and outcome["status"] in ("fail", "error") and build.answers(device):
-            why = runner.why_lacking(request, {"n": request["n"], **outcome})
+            why = runner.why_lacking(request, {"n": request["n"], **outcome}, self.limited)
             if why is not None:
                 outcome = {**outcome, "status": "unsupported", "reason": why}
                 outcome.pop("failures", None)
@@ -56,3 +68,8 @@ class Engine:
         elif not self.global_state.is_clean():
             outcome["must_restart"] = "it left a mode in force that nothing can end"
         return outcome
+
+    def limited(self, request: Dict[str, Any], names: Sequence[str]) -> Optional[Dict[str, Any]]:
+        """Return how a case ends on the CPU under limits, or None where that can't be found out."""
+        limited = {**request, "device": "cpu", "limits": list(names)}
+        return self.run(limited) if self.beside is None else self.beside.run(limited)

@@ -22,6 +22,7 @@ LACKS = re.compile(
 MAY_LACK = re.compile(
     r"doesn't support|does not support|does not have support for|dtypes not supported|not supported (?:on|for)"
 )
+ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 # Says nothing of what a device can do: the same call works where less is in use.
 NO_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 NO_MODULE = re.compile(r"module 'torch' has no attribute '(\w+)'")  # the device's own, such as torch.npu
@@ -76,7 +77,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def message_of(error: BaseException) -> str:
-    return f"{type(error).__name__}: {one_line(str(error))[:REASON]}"
+    """Return the type and the words of an error, which are the same each time that it is raised."""
+    return f"{type(error).__name__}: {ADDRESS.sub('0x…', one_line(str(error)))[:REASON]}"
 
 
 def may_be_lacking(error: BaseException) -> bool:

@@ -16,7 +16,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from conformance.worker.storage import has_strides, shares_storage
+from conformance.worker.storage import keeps_strides, shares_storage
 from conformance.worker.values import flipped
 
 IDENTITY = re.compile(r"\bis\b")
@@ -57,7 +57,7 @@ class Layouts(TorchFunctionMode):  # type: ignore[misc]  # torch has no types fo
         if is_apart(failures):
             return f"{self.device} has no storage that copies can share" if "sharing" in self.dropped else None
         dropped = self.dropped - {"sharing"}
-        if all(map(is_of_replay, failures)) and not has_strides(self.kind):
+        if all(map(is_of_replay, failures)) and not keeps_strides(self.kind):
             dropped.add("strides")
         told = " and ".join(sorted(dropped))
         return f"{self.device} keeps no {told} of views, for which others are copied" if told else None

@@ -70,7 +70,7 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
     engine: Any = None
     failed: Optional[BaseException] = None
     try:
-        from conformance.worker import backend, build  # noqa: PLC0415 - importing torch may fail or print
+        from conformance.worker import backend, beside, build  # noqa: PLC0415 - importing torch may fail or print
 
         if not modules and not profile["setup"]:
             backend.prepare(modules, profile)
@@ -93,10 +93,11 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
         if failed is not None:
             raise failed
         if engine is None:
+            other = beside.beside()
             backend.prepare(modules, profile)
             from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that register devices
 
-            engine = Engine(profile)
+            engine = Engine(profile, other)
         else:
             renew_thread_pool()
         engine.notes.descriptor = notes

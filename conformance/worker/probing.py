@@ -26,20 +26,20 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+from conformance.worker.features import (
+    BECOMES,
+    DOUBLES,
+    FEATURES,
+    WRONG,
+    LessPrecise,
+    device_module,
+    name_of_dtype,
+    why_missing,
+)
 from conformance.worker.lacking import is_out_of_memory, message_of
 
-DOUBLES = ("float64", "complex128")
-SINGLE, DOUBLE = 1e-6, 1e-14  # the most that results near 1 may be off in single and in double precision
 # An error about how an operation was called: it is there, and refuses what it should take.
 ABOUT_ARGUMENTS = re.compile(r"\bbut got\b|\bbut \d+ were given|positional argument|must have rank|must match|mismatch")
-
-
-class LessPrecise(Exception):
-    """A device accepts a dtype and does not keep its digits."""
-
-
-class Contiguous(Exception):
-    """A device lays out each tensor anew."""
 
 
 class Call(NamedTuple):
@@ -121,15 +121,6 @@ def dtypes_in(arguments: Any) -> List[str]:
     return list(dict.fromkeys(map(name_of_dtype, found)))
 
 
-def name_of_dtype(dtype: torch.dtype) -> str:
-    return str(dtype).rpartition(".")[2]
-
-
-def device_module(device: str) -> Any:
-    """Return the module of a device, such as torch.npu, or None."""
-    return getattr(torch, device.partition(":")[0], None)
-
-
 def waiter(device: str) -> Callable[[], Any]:
     """Return a function that waits until a device has done what it was asked for, and raises the error of that.
 
@@ -143,126 +134,10 @@ def waiter(device: str) -> Callable[[], Any]:
     return wait
 
 
-def can(operation: Callable[..., Any], device: str) -> bool:
-    """Whether a device has an operation at all: in single precision."""
-    there = torch.ones(2).to(device)
-    try:
-        operation(there, there) if operation is torch.add else operation(there)
-    except Exception:
-        return False
-    return True
-
-
-def has_dtype(dtype: torch.dtype) -> Callable[[str], Any]:
-    def probe(device: str) -> Any:
-        there = torch.ones(2).to(dtype).to(device)
-        if not can(torch.add, device):  # which says nothing of the dtype
-            return (there.cpu() == torch.ones(2).to(dtype)).all()
-        return ((there + there).cpu() == torch.full((2,), 2).to(dtype)).all()
-
-    return probe
-
-
-def has_double(dtype: torch.dtype) -> Callable[[str], Any]:
-    """Return the probe of a dtype in double precision, which some devices accept and compute in single precision."""
-
-    def probe(device: str) -> Any:
-        wanted = torch.tensor([1 / 3, 0.7], dtype=dtype)
-        there = wanted.to(device)
-        if there.dtype is not dtype:
-            raise LessPrecise(f"tensors become {name_of_dtype(there.dtype)}")
-        for operation in (torch.clone, torch.exp, torch.square):
-            if operation is not torch.clone and not can(operation, device):
-                continue  # it is missing in every dtype
-            difference = (operation(there).cpu() - operation(wanted)).abs().max().item()
-            if difference > SINGLE:
-                return False
-            if difference > DOUBLE:
-                raise LessPrecise("computed in single precision")
-        return True
-
-    return probe
-
-
-def has_strides(device: str) -> Any:
-    matrix = torch.arange(6.0).reshape(2, 3)
-    if matrix.to(device).t().stride() != (1, 3):
-        raise Contiguous("a transposed tensor has the strides of any other")
-    return (matrix.to(device).t() + 1).cpu().tolist() == (matrix.t() + 1).tolist()
-
-
-def has_aliasing_views(device: str) -> Any:
-    matrix = torch.zeros(2, 2).to(device)
-    matrix[0].add_(1.0)
-    return matrix.cpu().tolist() == [[1.0, 1.0], [0.0, 0.0]]
-
-
-def has_storage(device: str) -> Any:
-    tensor = torch.ones(2).to(device)
-    return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()).data_ptr() != 0
-
-
-def has_streams(device: str) -> Any:
-    return device_module(device).current_stream() is not None
-
-
-def has_amp(device: str) -> Any:
-    with torch.autocast(device.partition(":")[0]):
-        return True
-
-
-def has_sparse(device: str) -> Any:
-    return torch.eye(2).to_sparse().to(device).to("cpu").to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
-
-
-def has_nested(device: str) -> Any:
-    make = getattr(torch.nested, "nested_tensor_from_jagged", None)
-    if make is None:  # this torch has none
-        return True
-    nested = make(torch.ones(3, 2).to(device), offsets=torch.tensor([0, 1, 3]).to(device))
-    return (nested * 2).values().cpu().tolist() == [[2.0, 2.0]] * 3
-
-
-def has_empty(device: str) -> Any:
-    return (torch.ones(0, 2).to(device) + 1).cpu().shape == (0, 2)
-
-
-def has_random_state(device: str) -> Any:
-    return device_module(device).get_rng_state() is not None
-
-
-# Each is given a device, and returns something false or raises an error where the device lacks the feature.
-FEATURES: Dict[str, Callable[[str], Any]] = {
-    **{
-        name: has_dtype(getattr(torch, name))
-        for name in ("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool")
-    },
-    **{name: has_double(getattr(torch, name)) for name in DOUBLES},
-    "strides": has_strides,
-    "aliasing-views": has_aliasing_views,
-    "storage": has_storage,
-    "sparse": has_sparse,
-    "nested": has_nested,
-    "empty": has_empty,
-    "device-module": device_module,
-    "random-state": has_random_state,
-    "streams": has_streams,
-    "amp": has_amp,
-}
-
-
 OF_STRIDES = re.compile(r"\baten::as_strided\b")
-UNRECORDED = ("nested",)  # a device that lacks these raises before any operation of it is called
-WRONG = "gives other results"  # a device that does this has the feature, and a fault
-
-
-def why_missing(feature: str, device: str) -> str:
-    """Return why a device lacks a feature: an error, or that it does something else; "" when it has it."""
-    try:
-        with torch.no_grad():
-            return "" if FEATURES[feature](device) else WRONG
-    except Exception as error:
-        return "" if is_out_of_memory(error) else message_of(error)
+NAMED = ("deepcopy", "pickle")  # errors about these say so
+# A device that lacks these raises outside of its operations.
+UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses")
 
 
 def features_of(call: Call) -> Iterator[str]:
@@ -287,19 +162,56 @@ class Prober:
         self.wait = waiter(device)
         self.absent = frozenset(absent)
         self.missing: Dict[str, str] = dict.fromkeys(absent, "by design, as its profile says")
+        self.found: Dict[str, str] = {}
         self.operations: Dict[Tuple[Any, ...], str] = {}
 
     def why_missing(self, feature: str) -> str:
         if feature not in self.missing:
-            self.missing[feature] = why_missing(feature, self.device)
+            self.missing[feature] = self.tried(feature)
         return self.missing[feature]
 
-    def why_silent(self, used: Container[str]) -> Optional[str]:
-        """Return why a case that uses these features must have other results, or None.
+    def tried(self, feature: str) -> str:
+        """Return why a feature is missing, whatever the profile says of it."""
+        if feature not in self.found:
+            self.found[feature] = why_missing(feature, self.device)
+        return self.found[feature]
 
-        Some devices accept double precision and don't keep it; views are copies on others, by design.
+    def why_silent(self, used: Container[str]) -> Optional[str]:
+        """Return why a case that uses double precision, which a device refuses, has no results, or None."""
+        lacked = [name for name in DOUBLES if name in used and self.lacks(name) and not self.is_less_precise(name)]
+        return f"{self.device} lacks {lacked[0]}: {self.missing[lacked[0]]}" if lacked else None
+
+    def lacks(self, feature: str) -> bool:
+        return self.why_missing(feature) not in ("", WRONG)
+
+    def is_less_precise(self, dtype: str) -> bool:
+        """Whether a dtype is accepted and not kept, without an error."""
+        return self.tried(dtype).startswith(LessPrecise.__name__)
+
+    def limits(self, used: Container[str]) -> Dict[str, str]:
+        """Return the limits under which the CPU is as a device that lacks features without an error, with the reasons.
+
+        Where tensors get another dtype, none of the one that was asked for is seen to be used.
         """
-        return next((f"{self.device} lacks {name}: {self.missing[name]}" for name in self.silent if name in used), None)
+        found: Dict[str, str] = {}
+        for name in filter(self.is_less_precise, (*DOUBLES, "int64")):
+            becomes = BECOMES in self.tried(name)
+            if becomes or name in used:
+                found.setdefault("narrowing" if becomes else "rounding", name)
+        if "aliasing-views" in self.absent and "aliasing-views" in used:
+            found["copying"] = "aliasing-views"
+        if self.lacks("random-state"):
+            found["forgetting"] = "random-state"
+        return {limit: f"{self.device} lacks {name}: {self.why_missing(name)}" for limit, name in found.items()}
+
+    def why_other_dtype(self, failures: Sequence[Dict[str, Any]]) -> Optional[str]:
+        """Return why tensors have another dtype, where failures say no more than that."""
+        for each in failures:
+            is_dtype = each["path"].endswith(".dtype") and each["expected"] in FEATURES
+            if not is_dtype or self.tried(each["expected"]) != f"{LessPrecise.__name__}: {BECOMES} {each['observed']}":
+                return None
+        name = failures[0]["expected"] if failures else ""
+        return f"{self.device} lacks {name}: {self.tried(name)}" if name else None
 
     def why_raising(self, errors: Collection[str]) -> Optional[str]:
         """Return the feature that one of these errors speaks of, or that raises it by itself, or None."""
@@ -307,14 +219,12 @@ class Prober:
             named = next((each for each in errors if OF_STRIDES.search(each)), None)
             if named is not None:
                 return f"{self.device} lacks strides: {named}"
-        lacked = ((name, self.why_missing(name)) for name in UNRECORDED)
-        return next((f"{self.device} lacks {name}: {why}" for name, why in lacked if why in errors), None)
-
-    @property
-    def silent(self) -> List[str]:
-        """The features that a device may lack without an error."""
-        lacked = [name for name in DOUBLES if self.why_missing(name) not in ("", WRONG)]
-        return [*lacked, *self.absent.intersection(["aliasing-views"])]
+        for name in filter(self.tried, UNRECORDED):
+            why = self.tried(name)
+            told = next((each for each in errors if each == why or (name in NAMED and name in each)), None)
+            if told is not None:
+                return f"{self.device} lacks {name}: {told}"
+        return None
 
     def why_lacking(self, call: Call) -> Optional[str]:
         """Return what the device lacks for a call, or None where it has all that the call needs."""

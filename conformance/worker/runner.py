@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -22,6 +22,7 @@ from conformance.worker.failures import (
 from conformance.worker.isolation import GlobalState
 from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
+from conformance.worker.limited import is_alike
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Prober, Recorder, waiter
@@ -29,6 +30,8 @@ from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.storage import why_hidden
 from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, plain
+
+LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
 
 class Runner:
@@ -69,21 +72,21 @@ class Runner:
         outcome["seconds"] = round(time.perf_counter() - begin, 6)
         return outcome
 
-    def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any]) -> Optional[str]:
+    def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any], limited: LimitedRun) -> Optional[str]:
         """Return what the device lacks for the case that ran last and did not pass, or None where it is at fault.
 
-        `answer` is noted, since what is tried here may end the worker.
+        `answer` is noted, since what is tried here may end the worker. `limited` runs a case on the CPU under limits:
+        what a device lacks without an error excuses only how the CPU fails under the same limit.
 
         The case is run again to see which operation raised the error, and in which dtypes it computes. Then it may end
         a step earlier: on some devices errors of operations come late.
         """
         errors = self.errors
         failures = answer.get("failures", [])
-        may_be_layout = may_be_of_layout(failures)
-        if self.device.partition(":")[0] in FULL_DEVICES or not (errors or self.prober.silent or may_be_layout):
+        if self.device.partition(":")[0] in FULL_DEVICES:
             return None
         self.notes.answer(answer)
-        if may_be_layout:
+        if may_be_of_layout(failures):
             layouts = Layouts(self.device)
             self.run(program, within(layouts))
             why = layouts.why_different(failures)
@@ -93,9 +96,26 @@ class Runner:
         self.run(program, within(recorder))
         call = recorder.raised
         if call is not None and message_of(call.error) in errors:
-            return self.prober.why_lacking(call) or self.prober.why_silent(recorder.used)
-        why = next((message for message, may_be in errors.items() if may_be), None)
-        return why or self.prober.why_raising(errors) or self.prober.why_silent(recorder.used)
+            why = self.prober.why_lacking(call)
+        else:
+            why = next((message for message, may_be in errors.items() if may_be), None)
+            why = why or self.prober.why_raising(errors)
+        why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
+        return why or why_limited(program, answer, self.prober.limits(recorder.used), limited)
+
+
+def why_limited(
+    program: Dict[str, Any], answer: Dict[str, Any], limits: Dict[str, str], limited: LimitedRun
+) -> Optional[str]:
+    """Return the reason for a limit under which the CPU fails as the device did: one of `limits`, or all together.
+
+    It must not do so without a limit: that would be a fault of PyTorch.
+    """
+    if not limits or is_alike(answer, limited(program, [])):
+        return None
+    ways = [[name] for name in limits] + ([list(limits)] if len(limits) > 1 else [])
+    found = next((names for names in ways if is_alike(answer, limited(program, names))), None)
+    return "; ".join(limits[name] for name in found) if found else None
 
 
 def within(mode: Any) -> Callable[[CaseRun], Dict[str, Any]]:

@@ -47,7 +47,7 @@ def why_hidden(text: str, device: str) -> str:
         return f"{kind} shows no addresses"
     if OF_CONJUGATION.search(text) and not notes_conjugation(kind):
         return f"{kind} notes no conjugation"
-    return f"{kind} keeps no strides" if OF_STRIDES.search(text) and not has_strides(kind) else ""
+    return f"{kind} keeps no strides" if OF_STRIDES.search(text) and not keeps_strides(kind) else ""
 
 
 @functools.lru_cache(maxsize=None)
@@ -64,7 +64,7 @@ def has_addresses(kind: str) -> bool:
 
 
 @functools.lru_cache(maxsize=None)
-def has_strides(kind: str) -> bool:
+def keeps_strides(kind: str) -> bool:
     """Whether a device keeps the elements of a transposed or expanded tensor where they are."""
     if kind in FULL_DEVICES:
         return True

@@ -7,7 +7,7 @@ from typing import Any
 from samples import build, device
 
 from conformance.execution.features import FEATURES, with_features
-from conformance.worker import probing
+from conformance.worker import features
 
 
 class FakeExecutor:
@@ -26,7 +26,7 @@ class FakeExecutor:
 
 
 def test_the_names_are_those_that_the_worker_knows() -> None:
-    assert list(FEATURES) == list(probing.FEATURES)
+    assert list(FEATURES) == list(features.FEATURES)
 
 
 def test_each_device_but_the_cpu_is_looked_at_and_a_crash_is_a_reason() -> None:

@@ -10,13 +10,13 @@ import pytest
 from samples import HOSTILE, case, failed, outcome, report
 
 from conformance.language.errors import CaseFileError
-from conformance.model.build import Target, target_of
+from conformance.model.build import BackEnd, Target, target_of
 from conformance.model.outcome import Issue, Outcome
 from conformance.model.report import Report
 from conformance.results.drafts import drafts_of, drafts_text
 from conformance.results.known_issues import KnownIssues, load_known_issues
 
-CPU, DOUBLE, CUDA = "cpu-float32", "cpu-float64", "cuda-float32"
+CPU, DOUBLE, CUDA, NPU = "cpu-float32", "cpu-float64", "cuda-float32", "npu-float32"
 GOOD, BAD, OTHER = outcome("pass"), failed(), failed("b.version")
 
 
@@ -68,6 +68,19 @@ def test_the_text_loads_and_describes_what_was_seen(tmp_path: Path) -> None:
     found = [issues.judge("a", target, each.build, each.outcomes[0]).status for each in reports]
     assert found == ["known", "pass", "known"]
     assert {entry.review for entry in issues.entries} == {date(2026, 7, 2)}
+
+
+def test_what_a_back_end_has_ends_with_its_newest_version_that_failed(tmp_path: Path) -> None:
+    def by(version: str, found: Outcome, *targets: str) -> Report:
+        own = BackEnd(device="npu", modules=("torch_npu",), name="torch-npu", version=version)
+        return report({("a", target): found for target in targets}, torch="2.9.0", backends=(own,))
+
+    reports = [by("2.9.0rc1", BAD, NPU), by("2.9.1.post2+git1", BAD, NPU), by("2.10", GOOD, NPU)]
+    text = drafts_text(reports, date(2026, 1, 1))
+    assert "back_ends: {npu: <=2.9.1}" in text
+    assert [judged_by(text, tmp_path, each) for each in reports] == [["known"], ["known"], ["pass"]]
+    for unclear in (by("", BAD, NPU), by("2.9", BAD, NPU, CPU), by("2.9", BAD, CPU)):
+        assert "back_ends" not in drafts_text([unclear], date(2026, 1, 1))
 
 
 def raised(message: str, step: int, status: str = "error", **facts: Any) -> Outcome:

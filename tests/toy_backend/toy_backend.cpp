@@ -11,8 +11,9 @@
 // longer.
 //
 // Others are those of real devices. TOY_LIKE=mps: there is no float64 and no complex128. TOY_LIKE=cuda: an index that is
-// out of range is noticed only when the host waits for the device, which answers nothing after that. With either, the
-// operands of an operator must be on one device. TOY_MEMORY=1000000: the device has 1000000 bytes.
+// out of range is noticed only when the host waits for the device, which answers nothing after that. TOY_LIKE=vulkan:
+// results in double precision have the digits of single precision. With each, the operands of an operator must be on one
+// device. TOY_MEMORY=1000000: the device has 1000000 bytes.
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Tensor.h>
@@ -400,6 +401,12 @@ void with_late_errors(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
 }
 
+void round_to_single(const at::Tensor& result) {
+  if (result.scalar_type() == c10::kDouble || result.scalar_type() == c10::kComplexDouble) {
+    result.copy_(result.to(result.is_complex() ? c10::kComplexFloat : c10::kFloat));
+  }
+}
+
 // Runs an operator on the CPU. PyTorch's fallback leaves results there when the first operand is, such as a number.
 void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const Operation operation;
@@ -415,9 +422,13 @@ void on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     check_places(op, *stack);
   }
   is_late ? with_late_errors(op, stack) : at::native::cpu_fallback(op, stack);
+  static const bool is_single = has("TOY_LIKE", "vulkan");
   const auto& returned = op.schema().returns();
   for (size_t i = 0; i < returned.size(); ++i) {
     auto& value = torch::jit::peek(*stack, i, returned.size());
+    if (is_single && value.isTensor() && value.toTensor().defined()) {
+      round_to_single(value.toTensor());
+    }
     if (returned[i].alias_info() == nullptr) {
       value = to_device(value);
     }

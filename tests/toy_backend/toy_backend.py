@@ -6,8 +6,8 @@ it must ask of a device in Python.
 
 `TOY_FAULT=1` in the environment makes the derivative of sigmoid() wrong on this device, `TOY_FAULT=2` makes mul()
 refuse operands that are not contiguous, `TOY_WORDS=1` gives what is missing an error without words, and
-`TOY_DELAY=1000` makes each operation take 1000 microseconds longer. `TOY_LIKE=mps`, `TOY_LIKE=cuda` and
-`TOY_MEMORY=1000000` give it restrictions of such devices, which `toy_backend.cpp` describes.
+`TOY_DELAY=1000` makes each operation take 1000 microseconds longer. `TOY_LIKE=mps`, `TOY_LIKE=cuda`, `TOY_LIKE=vulkan`
+and `TOY_MEMORY=1000000` give it restrictions of such devices, which `toy_backend.cpp` describes.
 """
 
 from __future__ import annotations

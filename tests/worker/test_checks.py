@@ -598,7 +598,7 @@ def test_a_case_of_which_nothing_can_be_seen_is_unsupported(engine: Engine) -> N
 
 def test_a_device_without_strides_is_not_asked_for_them(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in (checks, storage):
-        monkeypatch.setattr(place, "has_strides", lambda kind: kind != "meta")
+        monkeypatch.setattr(place, "keeps_strides", lambda kind: kind != "meta")
     steps = """
     - a = ones(2, 3, requires_grad=True)
     - a.grad = ones(2, 3)

@@ -124,7 +124,7 @@ def test_what_is_wrong_is_never_explained_by_strides(name: str) -> None:
 def test_a_node_of_strides_is_asked_for_where_there_are_strides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert may_be_of_layout([REPLAYED])
     for keeps, told in ((True, None), (False, "fake keeps no strides of views, for which others are copied")):
-        monkeypatch.setattr(layout, "has_strides", lambda _, keeps=keeps: keeps)
+        monkeypatch.setattr(layout, "keeps_strides", lambda _, keeps=keeps: keeps)
         assert Layouts("fake").why_different([REPLAYED]) == told
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import types
 from typing import Any
 
 import pytest
 import torch
 
+from conformance.worker.features import FEATURES, WRONG, LessPrecise, why_missing
 from conformance.worker.probing import (
-    FEATURES,
-    WRONG,
     Call,
     Prober,
     Recorder,
@@ -18,7 +18,6 @@ from conformance.worker.probing import (
     finish,
     waiter,
     why_failing,
-    why_missing,
 )
 
 
@@ -191,14 +190,13 @@ def test_a_case_in_double_precision_says_nothing_of_a_device_that_has_none(monke
 
     prober = Prober("cpu")
     assert {prober.why_missing(name) for name in ("float64", "complex128", "aliasing-views")} == {""}
-    assert prober.silent == []
+    assert prober.why_silent({"float32", "float64"}) is None
     monkeypatch.setitem(FEATURES, "float64", refuse)
     prober = Prober("cpu")
-    assert prober.silent == ["float64"]
     assert prober.why_silent({"float32", "float64"}) == "cpu lacks float64: TypeError: no double here"
     assert prober.why_silent({"float32", "complex128"}) is None
     monkeypatch.setitem(FEATURES, "float64", lambda _: False)
-    assert Prober("cpu").silent == []  # it has them, and they are wrong
+    assert Prober("cpu").why_silent({"float64"}) is None  # it has them, and they are wrong
 
 
 def test_what_a_profile_declares_absent_is_believed_where_a_case_uses_it() -> None:
@@ -209,10 +207,10 @@ def test_what_a_profile_declares_absent_is_believed_where_a_case_uses_it() -> No
     with recorder:
         x[0].exp()
         y.detach().exp_()
-    assert prober.why_silent(recorder.used) is None
+    assert "copying" not in prober.limits(recorder.used)
     with recorder:
         x[0].exp_()
-    assert prober.why_silent(recorder.used) == "cpu lacks aliasing-views: by design, as its profile says"
+    assert prober.limits(recorder.used)["copying"] == "cpu lacks aliasing-views: by design, as its profile says"
     told = prober.why_lacking(call(torch.exp, torch.ones(2, dtype=torch.complex64)))
     assert told == "cpu lacks complex64: by design, as its profile says"
 
@@ -232,7 +230,7 @@ def test_an_operation_that_is_missing_altogether_says_nothing_of_a_dtype(monkeyp
         monkeypatch.setattr(torch, name, missing)
     monkeypatch.setattr(torch.Tensor, "__add__", missing)
     assert {why_missing(name, "cpu") for name in ("float64", "complex128", "float16", "int64")} == {""}
-    assert Prober("cpu").silent == []
+    assert Prober("cpu").why_silent({"float64", "complex128"}) is None
 
 
 def test_what_is_computed_beside_a_device_is_no_use_of_it() -> None:
@@ -253,8 +251,7 @@ def test_what_is_computed_beside_a_device_is_no_use_of_it() -> None:
 
 
 def test_a_device_that_lays_out_each_tensor_anew_lacks_strides(monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = torch.Tensor.t
-    monkeypatch.setattr(torch.Tensor, "t", lambda tensor: turned(tensor).contiguous())
+    monkeypatch.setattr("conformance.worker.features.keeps_strides", lambda _: False)
     assert why_missing("strides", "cpu") == "Contiguous: a transposed tensor has the strides of any other"
 
 
@@ -266,6 +263,57 @@ def test_a_feature_is_missing_that_raises_the_error_of_a_case_by_itself(monkeypa
     monkeypatch.setitem(FEATURES, "nested", refuse)
     assert Prober("cpu").why_raising({"AttributeError: no node": False}) == "cpu lacks nested: AttributeError: no node"
     assert Prober("cpu").why_raising({"RuntimeError: no node": False}) is None
+
+
+class Bare:
+    """Stands for a tensor of a device that has nothing but its values."""
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError("cannot pickle 'Holder' object")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError("<Record object at 0x7f2eb98b710> is not pickleable.")
+
+    def requires_grad_(self) -> Any:
+        raise RuntimeError(f"in thread {threading.current_thread() is threading.main_thread()}")
+
+    def as_subclass(self, _: type) -> Any:
+        raise AssertionError("only in the environment")
+
+
+def test_what_a_device_lacks_outside_of_operations_is_told_by_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "to", lambda *_: Bare())
+    errors = {
+        "deepcopy": "TypeError: cannot pickle 'Holder' object",
+        "pickle": "RuntimeError: <Record object at 0x…> is not pickleable.",
+        "threads": "RuntimeError: in thread False",
+        "subclasses": "AssertionError: only in the environment",
+    }
+    for name, error in errors.items():
+        assert Prober("cpu").why_raising([error]) == f"cpu lacks {name}: {error}"
+
+
+def test_another_dtype_than_was_asked_for_is_told_by_the_check_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def become(_: str) -> None:
+        raise LessPrecise("tensors become int32")
+
+    def failure(path: str, expected: str, observed: str) -> dict[str, str]:
+        return {"path": path, "expected": expected, "observed": observed}
+
+    other = failure("x.dtype", "int64", "int32")
+    assert Prober("cpu").why_other_dtype([other]) is None
+    assert "narrowing" not in Prober("cpu").limits(set())
+    monkeypatch.setitem(FEATURES, "int64", become)
+    prober = Prober("cpu")
+    assert prober.why_other_dtype([other, other]) == "cpu lacks int64: LessPrecise: tensors become int32"
+    assert prober.limits(set())["narrowing"] == "cpu lacks int64: LessPrecise: tensors become int32"
+    for wrong in (
+        failure("x.dtype", "int64", "float32"),
+        failure("x.grad", "1", "2"),
+        failure("x.dtype", "int32", "int64"),
+    ):
+        assert prober.why_other_dtype([other, wrong]) is None
+    assert prober.why_other_dtype([]) is None
 
 
 def test_a_device_without_strides_can_not_do_what_only_strides_describe(monkeypatch: pytest.MonkeyPatch) -> None:

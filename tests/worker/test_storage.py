@@ -12,7 +12,7 @@ from loops import each
 from conformance.worker import storage
 from conformance.worker.storage import (
     has_addresses,
-    has_strides,
+    keeps_strides,
     notes_conjugation,
     shares_storage,
     way_of,
@@ -33,10 +33,10 @@ VALUES = {
 @pytest.fixture(autouse=True)
 def asked_anew() -> Iterator[None]:
     """Forget what devices answered, before and after a test that gives them other answers."""
-    for known in (way_of, has_addresses, has_strides, notes_conjugation):
+    for known in (way_of, has_addresses, keeps_strides, notes_conjugation):
         known.cache_clear()
     yield
-    for known in (way_of, has_addresses, has_strides, notes_conjugation):
+    for known in (way_of, has_addresses, keeps_strides, notes_conjugation):
         known.cache_clear()
 
 
@@ -139,7 +139,7 @@ def test_an_expression_looks_at_addresses_and_strides_only_where_there_are_any(
     assert why_hidden("a.data_ptr() == place and a.stride()", "cpu") == ""
     assert why_hidden("a.data_ptr() == place", "meta:0") == "meta shows no addresses"
     assert why_hidden("(a.stride(), a.data)", "meta") == ""
-    monkeypatch.setattr(storage, "has_strides", lambda _: False)
+    monkeypatch.setattr(storage, "keeps_strides", lambda _: False)
     for text in ("list(a.stride())", "a.storage_offset()", "a.is_contiguous()"):
         assert why_hidden(text, "meta") == "meta keeps no strides"
     assert why_hidden("a.strides", "meta") == ""

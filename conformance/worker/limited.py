@@ -1,0 +1,156 @@
+"""Puts a limit on the CPU that a device has silently: a case that has to fail for that fails there in the same way.
+
+Some devices accept double precision and compute in single precision, or give single precision in its place; on others
+views are copies, or random numbers are never the same again. None of them raises an error, so that a case which does
+not hold there may have another cause.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
+
+NARROW = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+OTHER = {**NARROW, torch.int64: torch.int32}
+GRADCHECK = "GradcheckError"
+METHODS = {
+    torch.Tensor.double: torch.Tensor.float, torch.Tensor.cdouble: torch.Tensor.cfloat,
+    torch.Tensor.long: torch.Tensor.int,
+}  # fmt: skip
+
+
+class Rounding(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, results in double precision have the digits of single precision."""
+
+    is_on = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for each in tree_flatten(result)[0] if self.is_on and not gives_view(func) else ():
+            if isinstance(each, torch.Tensor) and each.dtype in NARROW and each.layout is torch.strided:
+                each.data.copy_(each.data.to(NARROW[each.dtype]))  # counts as no write to it
+        return result
+
+
+class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, who asks for double precision is given single precision, and integers have 32 bits."""
+
+    is_on = True
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not self.is_on:
+            return func(*args, **(kwargs or {}))
+        torch.set_default_dtype(narrow(torch.get_default_dtype()))  # setting it calls nothing of this
+        given, named = tree_map(narrow, (args, kwargs or {}))
+        call = METHODS.get(func, func)
+        try:
+            result = call(*given, **named)
+        except RuntimeError:
+            if not any(map(is_short, tree_flatten((given, named))[0])):
+                raise
+            given, named = tree_map(long, (given, named))  # indices have to be long on the CPU
+            result = call(*given, **named)
+        return tree_map(short, result) if isinstance(result, (torch.Tensor, tuple, list)) else result
+
+
+class Copying(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, views have memory of their own; detach() shares it, by which autograd itself keeps gradients."""
+
+    is_on = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not self.is_on or not gives_view(func) or func.__name__ == "detach.default":
+            return result
+        return tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, result)
+
+
+class Forgetting:
+    """While it is on, the state of random numbers can't be brought back."""
+
+    is_on = True
+
+    def __enter__(self) -> None:
+        self.put = torch.random.set_rng_state
+        torch.set_rng_state = torch.random.set_rng_state = lambda _: None
+
+    def __exit__(self, *_: object) -> None:
+        torch.set_rng_state = torch.random.set_rng_state = self.put
+
+
+LIMITS: Dict[str, Any] = {"rounding": Rounding, "narrowing": Narrowing, "copying": Copying, "forgetting": Forgetting}
+
+
+class Limits:
+    """The run of a case under limits. What is expected of it is worked out without them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.modes: List[Any] = [LIMITS[name]() for name in names]
+        self.references: Any = None
+
+    def __call__(self, run: Any) -> Dict[str, Any]:
+        self.references, run.references = run.references, self
+        with contextlib.ExitStack() as stack:
+            for mode in self.modes:
+                stack.enter_context(mode)
+            outcome: Dict[str, Any] = run.all_steps()
+        return outcome
+
+    def evaluate(self, *arguments: Any) -> Any:
+        """Evaluate an expected value."""
+        for mode in self.modes:
+            mode.is_on = False
+        try:
+            return self.references.evaluate(*arguments)
+        finally:
+            for mode in self.modes:
+                mode.is_on = True
+
+
+def narrow(value: Any) -> Any:
+    return OTHER.get(value, value) if isinstance(value, torch.dtype) else value
+
+
+def short(value: Any) -> Any:
+    is_long = isinstance(value, torch.Tensor) and value.dtype is torch.int64
+    return value.to(torch.int32) if is_long else value
+
+
+def is_short(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.int32
+
+
+def long(value: Any) -> Any:
+    return value.to(torch.int64) if is_short(value) else value
+
+
+def gives_view(operation: Any) -> bool:
+    schema = operation._schema
+    return not schema.is_mutable and any(each.alias_info is not None for each in schema.returns)
+
+
+def is_alike(answer: Dict[str, Any], limited: Optional[Dict[str, Any]]) -> bool:
+    """Whether a case ended under limits as it did on a device: at the same step, and in no other check there.
+
+    Which of several calls of gradcheck is the first to see differences of rounded values is chance.
+    """
+    if limited is None or limited["status"] not in ("fail", "error"):
+        return False
+    if all(map(is_of_gradcheck, answer["failures"])) and any(map(is_of_gradcheck, limited["failures"])):
+        return True
+    same = (answer["status"], answer["step"]) == (limited["status"], limited["step"])
+    return same and checks_of(answer) <= checks_of(limited)
+
+
+def is_of_gradcheck(failure: Dict[str, Any]) -> bool:
+    return "gradcheck(" in failure["path"] or failure.get("exception") == GRADCHECK
+
+
+def checks_of(answer: Dict[str, Any]) -> "set[tuple[str, str]]":
+    """Return the checks that failed, with the type of the error where that is what was seen."""
+    return {(failure["path"], failure.get("exception", "")) for failure in answer["failures"]}

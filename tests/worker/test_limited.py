@@ -1,0 +1,130 @@
+"""The CPU under the limits of a device fails as that has to, and only then is a failure there put down to the limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from running import case_of, request_of, running_engine
+
+from conformance.worker.beside import Beside
+from conformance.worker.limited import is_alike
+from conformance.worker.runner import why_limited
+
+DIGITS = """
+    - x = tensor([0.1], dtype=torch.float64, requires_grad=True)
+    - y = x * 3
+    - y.add_(x)
+    - y.sum().backward()
+    - expect: {x: {version: 0, grad: 4.0}, y: {version: 1}}
+    - expect: {y: {value: 0.4, rtol: 1.0e-12, atol: 0.0}}
+    """
+TYPE = """
+    - x = tensor([0.5], dtype=torch.float64, requires_grad=True)
+    - (x.double() * 3).sum().backward()
+    - expect: {x: {dtype: float64, grad: 3.0}}
+    """
+DEFAULT = """
+    - torch.set_default_dtype(torch.float64)
+    - x = tensor([0.3], requires_grad=True)
+    - expect: {x: {dtype: float64}}
+    """
+VIEW = """
+    - x = tensor([1.0, 2.0])
+    - x[0].mul_(5)
+    - expect: {x: {value: [5.0, 2.0]}}
+    """
+WHOLE = """
+    - x = tensor([1, 2, 3])
+    - picked = torch.take(tensor([5.0, 6.0, 7.0, 8.0]), x)
+    - expect: {picked: {value: [6.0, 7.0, 8.0]}}
+    - expect: {x.argmax().dtype == torch.int64: {value: true}}
+    """
+DRAWN = """
+    - x = ones(64, requires_grad=True)
+    - 'f = lambda t: F.dropout(t) * t'
+    - y = checkpoint(f, x, use_reentrant=False)
+    - expected = 2 * y.detach()
+    - y.sum().backward()
+    - expect: {"(x.grad - expected).abs().max().item()": 0.0}
+    """
+CHECKED = """
+    - x = tensor([0.3], dtype=torch.float64, requires_grad=True)
+    - expect: {"autograd.gradcheck(lambda t: t.exp().sin() * 7, x)": true}
+    """
+
+
+def limited(steps: str, *names: str) -> dict[str, Any]:
+    with running_engine() as engine:
+        return engine.limited(request_of(case_of(steps), device="toy"), names) or {}
+
+
+@pytest.mark.parametrize(
+    ("steps", "limit", "paths"),
+    [
+        (DIGITS, "rounding", ["y"]),
+        (TYPE, "narrowing", ["x.dtype"]),
+        (DEFAULT, "narrowing", ["x.dtype"]),
+        (VIEW, "copying", ["x"]),
+        (WHOLE, "narrowing", ["x.argmax().dtype == torch.int64"]),
+        (DRAWN, "forgetting", ["(x.grad - expected).abs().max().item()"]),
+        (CHECKED, "rounding", ["autograd.gradcheck(lambda t: t.exp().sin() * 7, x)"]),
+    ],
+)
+def test_what_a_limit_changes_fails_and_nothing_else(steps: str, limit: str, paths: list[str]) -> None:
+    for name in ("rounding", "narrowing", "copying", "forgetting"):
+        found = limited(steps, name)
+        if name == limit:
+            assert [failure["path"] for failure in found["failures"]] == paths
+        elif {name, limit} != {"rounding", "narrowing"}:
+            assert found["status"] == "pass", found
+
+
+def test_what_fails_on_the_cpu_without_a_limit_is_not_put_down_to_one() -> None:
+    failed, passed = outcome("a"), {"status": "pass"}
+    reasons = {"rounding": "no double", "forgetting": "no state"}
+
+    def told(*names: str) -> str | None:
+        return why_limited({}, failed, reasons, lambda _, given: failed if given == list(names) else passed)
+
+    assert told("rounding") == "no double"
+    assert told("rounding", "forgetting") == "no double; no state"
+    assert told("copying") is None
+    assert why_limited({}, failed, reasons, lambda *_: failed) is None
+    assert why_limited({}, failed, {}, lambda *_: failed) is None
+
+
+def outcome(*paths: str, step: int = 3, exception: str = "", status: str = "fail") -> dict[str, Any]:
+    failures = [{"path": path, **({"exception": exception} if exception else {})} for path in paths]
+    return {"status": status, "step": step, "failures": failures}
+
+
+def test_only_the_same_failure_is_alike() -> None:
+    assert is_alike(outcome("a"), outcome("a", "b"))
+    assert not is_alike(outcome("a", "b"), outcome("a"))
+    assert not is_alike(outcome("a"), outcome("a", step=4))
+    assert not is_alike(outcome("a"), outcome("a", status="error"))
+    assert not is_alike(outcome("a"), outcome("a", exception="ValueError"))
+    assert not is_alike(outcome("a"), {"status": "pass"})
+    assert not is_alike(outcome("a"), None)
+
+
+def test_differences_of_rounded_values_are_seen_by_any_gradcheck() -> None:
+    checked = outcome("gradcheck(f)", exception="GradcheckError")
+    assert is_alike(checked, outcome("gradgradcheck(f)", step=4, exception="GradcheckError"))
+    assert is_alike(checked, outcome("", exception="GradcheckError", status="error"))
+    assert is_alike(
+        outcome("gradcheck(f)", exception="RuntimeError"), outcome("gradcheck(g)", exception="RuntimeError")
+    )
+    assert not is_alike(checked, outcome("f"))
+    assert not is_alike(outcome("gradcheck(f)", "f"), checked)
+
+
+def test_a_process_beside_this_one_answers_until_it_ends() -> None:
+    other = Beside()
+    request = {**request_of(case_of(VIEW)), "limits": ["copying"]}
+    assert [failure["path"] for failure in (other.run(request) or {})["failures"]] == ["x"]
+    assert (other.run({**request, "limits": []}) or {})["status"] == "pass"
+    assert other.run({}) is None  # it ends over that
+    assert other.run(request) is None
+    other.close()
