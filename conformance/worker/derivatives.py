@@ -15,7 +15,7 @@ import torch
 from conformance.worker.differences import slopes
 from conformance.worker.lacking import message_of
 from conformance.worker.operation import Operation, Others
-from conformance.worker.points import EQUAL, ORDINARY, Point, elementwise_point, ordinary, points
+from conformance.worker.points import EQUAL, FULLY, ORDINARY, OTHER, Point, elementwise_point, ordinary, points
 from conformance.worker.trial import Trial
 from conformance.worker.values import Unobservable, plain
 from conformance.worker.ways import (
@@ -76,8 +76,8 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     functions = function if isinstance(function, list) else [function]
     for place, others in enumerate(rows):
         operations = [Operation(each, others, device) for each in functions]
-        more = {**ONCE, "on meta": on_meta} if place == 0 else ONCE
-        look_at_all(found, operations, all_points(inputs, complex_too), dtype, more)
+        more = {**ONCE, "on meta": on_meta} if place == 0 else ONCE if place < FULLY else {}
+        look_at_all(found, operations, all_points(inputs, complex_too, place), dtype, more)
     return found
 
 
@@ -106,7 +106,7 @@ def look_at_all(
         found.missing.update(each)
 
 
-def all_points(inputs: Mapping[str, Any], complex_too: bool) -> Iterator[Tuple[Point, bool]]:
+def all_points(inputs: Mapping[str, Any], complex_too: bool, row: int) -> Iterator[Tuple[Point, bool]]:
     """Yield the points of such inputs, and whether each element is by itself there."""
     elementwise = all(isinstance(given, str) for given in inputs.values())
     shapes: Dict[str, Sequence[Any]] = {}
@@ -117,7 +117,8 @@ def all_points(inputs: Mapping[str, Any], complex_too: bool) -> Iterator[Tuple[P
         else:
             kinds[name], shapes[name] = next(iter(given.items())) if isinstance(given, dict) else ("", given)
     for dtype in (torch.float64, torch.complex128)[: 1 + complex_too]:
-        yield from ((point, False) for point in points(shapes, kinds, dtype, not elementwise))
+        chosen = points(shapes, kinds, dtype, has_hard_values=not elementwise, row=row)
+        yield from ((point, False) for point in chosen)
     if elementwise:
         yield Point("0-dimensional", [ordinary((), kind, place) for place, kind in enumerate(kinds.values())]), False
         yield elementwise_point(list(kinds.values())), True
@@ -146,13 +147,7 @@ def look(
     """Try the ways that are for such a point: `more` at an ordinary one, fewer (None) for the other spellings."""
     ways = dict(EVERYWHERE)
     is_usual = trial.point.name == ORDINARY
-    if (
-        is_usual
-        or trial.point.name == "other"
-        or trial.is_elementwise
-        or "zero" in trial.point.name
-        or "ties" in trial.point.name
-    ):
+    if is_usual or trial.point.name == OTHER or trial.is_elementwise or "zeros" in trial.point.name:
         ways.update(SECOND)
     if is_usual and more is not None:
         ways.update(more)

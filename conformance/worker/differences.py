@@ -14,7 +14,7 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tup
 import torch
 
 # Step sizes in units of a probe, each half of the one before.
-STEPS = tuple(2.0**-level for level in range(4, 8))
+STEPS = tuple(2.0**-level for level in range(5, 8))
 MORE_STEPS = tuple(2.0**-level for level in range(2, 8))
 EPS = torch.finfo(torch.float64).eps
 INACCURATE = (

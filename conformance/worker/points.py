@@ -27,7 +27,9 @@ AROUND = 20  # ordinary numbers around them
 LEAST = {"positive": 0.0, "unit": 0.0, "beyond": 1.0}  # of the numbers of a kind
 ORDINARY = "ordinary"  # the name of the point that is looked at in most ways
 EQUAL = "of equal numbers"
-FOR_COMPLEX = ("with a zero", "of zeros", EQUAL)  # points where formulas for complex numbers have terms of their own
+OTHER = "other"
+MOST_TELLING = ("with zeros", "of zeros", EQUAL)
+FULLY = 2  # inputs, and rows of arguments, that get all points
 SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
 
 
@@ -91,9 +93,17 @@ def shape_of_sizes(shape: Sequence[Any], sizes: Mapping[str, int]) -> List[int]:
 
 
 def points(
-    inputs: Mapping[str, Sequence[Any]], kinds: Mapping[str, str], dtype: torch.dtype, has_hard_values: bool
+    inputs: Mapping[str, Sequence[Any]],
+    kinds: Mapping[str, str],
+    dtype: torch.dtype,
+    *,
+    has_hard_values: bool,
+    row: int = 0,
 ) -> Iterator[Point]:
-    """Yield the points of an operation on inputs of such shapes; the names in them stand for sizes."""
+    """Yield the points of an operation on inputs of such shapes; the names in them stand for sizes.
+
+    For complex numbers, for later rows of arguments and for inputs behind the second there are fewer.
+    """
 
     def made(sizes: Mapping[str, int], seed: int = 0) -> Values:
         return [
@@ -102,7 +112,8 @@ def points(
         ]
 
     yield Point(ORDINARY, made(SIZES))
-    yield Point("other", made(SIZES, 3))
+    if row == 0:
+        yield Point(OTHER, made(SIZES, 3))
     named = dict.fromkeys(size for shape in inputs.values() for size in shape if isinstance(size, str))
     for name, size in itertools.product(named, (1, 0)):
         yield Point(f"{name} = {size}", made({**SIZES, name: size}))
@@ -111,7 +122,7 @@ def points(
         is_invertible = kinds.get(name) == "invertible"
         plain = ordinary(usual[place].shape, "", place, dtype) if is_invertible else usual[place]
         for what, values in hard_values(plain).items():
-            if dtype.is_complex and what not in FOR_COMPLEX:
+            if what not in MOST_TELLING and (dtype.is_complex or place >= FULLY or row >= FULLY):
                 continue
             hard = in_few_digits(invertible(values)) if is_invertible else values
             yield Point(f"{name} {what}", [*usual[:place], hard, *usual[place + 1 :]])
@@ -136,7 +147,6 @@ def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
         "with ties": at(places % 3 != 1, flat[:1].expand_as(flat)),
         EQUAL: at(places >= 0, flat[:1].expand_as(flat)),
         "of many magnitudes": (flat * sizes).reshape(usual.shape),
-        "with signs changed": -usual,
     }
 
 

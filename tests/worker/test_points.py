@@ -24,8 +24,8 @@ def test_ordinary_numbers_are_the_same_each_time_distinct_and_of_their_kind() ->
 
 
 def test_each_size_is_also_1_and_0() -> None:
-    shapes = {point.name: [list(each.shape) for each in point.values]
-              for point in points({"x": ["n", "m"], "y": ["m", 3]}, {}, torch.float64, False)}  # fmt: skip
+    found = points({"x": ["n", "m"], "y": ["m", 3]}, {}, torch.float64, has_hard_values=False)
+    shapes = {point.name: [list(each.shape) for each in point.values] for point in found}
     assert shapes == {
         "ordinary": [[3, 2], [2, 3]], "other": [[3, 2], [2, 3]], "n = 1": [[1, 2], [2, 3]], "n = 0": [[0, 2], [2, 3]],
         "m = 1": [[3, 1], [1, 3]], "m = 0": [[3, 0], [0, 3]],
@@ -33,15 +33,16 @@ def test_each_size_is_also_1_and_0() -> None:
 
 
 def test_each_input_has_zeros_ties_and_magnitudes() -> None:
-    names = [point.name for point in points({"x": ["n"], "y": ["n"]}, {}, torch.float64, True)]
+    names = [point.name for point in points({"x": ["n"], "y": ["n"]}, {}, torch.float64, has_hard_values=True)]
     assert {"x with a zero", "y with a zero", "x of zeros", "y with ties", "x of many magnitudes"} <= set(names)
     usual = ordinary([6], "", 0)
     found = hard_values(usual)
     assert int((found["with a zero"] == 0).sum()) == 1
     assert int((found["with zeros"] == 0).sum()) == 3
     assert found["with ties"].unique().numel() < 6
-    assert torch.equal(found["with signs changed"], -usual)
     assert hard_values(usual[:0]) == {}
+    later = [point.name for point in points({"x": ["n"]}, {}, torch.float64, has_hard_values=True, row=2)]
+    assert [name for name in later if name.startswith("x")] == ["x with zeros", "x of zeros", "x of equal numbers"]
 
 
 def test_elements_are_all_combinations_of_hard_numbers_in_the_domain() -> None:
