@@ -32,7 +32,9 @@ from conformance.worker.ways import (
 MOST_TOLD = 4  # disagreements of one way
 MISSING = re.compile(
     r"(?:has|have) not been implemented|is not implemented|not implemented for|not currently support"
-    r"|(?:is|are) (?:unsupported|not supported)|^vmap: .* is not possible"
+    r"|(?:is|are) (?:unsupported|not supported)|^vmap: .* is not possible|is not differentiable"
+    r"|NestedTensor|to be nested|Sparse CSR tensors do not|sparse coordinate tensor layout|Sparse division"
+    r"|on sparse tensor|expected to contain only concrete integers"
 )
 BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of the inputs of an elementwise function
 NATIVE_WAY = "native dtype"

@@ -75,7 +75,7 @@ def jacobian(
         slopes(function, point.values, elementwise_probes(point.values, relative)) for relative in (True, False)
     )
     blocks = near.low.shape[1] // point.values[0].numel()
-    is_lost = torch.stack([each.abs() < LOST for each in point.values]).repeat(1, blocks)
+    is_lost = torch.stack([(each.abs() < LOST) & (each != 0) for each in point.values]).repeat(1, blocks)
     near = near.kept(~(is_lost & (near.low == 0) & (near.high == 0)))  # so small that it may have been rounded away
     is_small = torch.stack([each.abs() < 1 for each in point.values]).repeat(1, blocks)
     finer = Slopes(*(torch.where(is_small, *sides) for sides in zip(near, far)))
