@@ -32,12 +32,8 @@ class Engine:
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`.
 
-        if "limits" in request:
-            return runner.run(request, Limits(request["limits"]))
-        outcome = runner.run(request, (sketch if is_sketch else reach) if is_look else None)
-        is_fine = not is_look and outcome["status"] in ("pass", "unsupported")
-        if not is_look and outcome["status"] in ("fail", "error") and build.answers(device):
-            why = runner.why_lacking(request, {"n": request["n"], **outcome}, self.limited)
+        The answer to a sketch request has the `graph`, one about the reach of a case the `nodes`. The answer to one
+        about a `feature` has the `reason` why the device lacks it, or "".
 
         `must_restart` gives the reason when this process must not run another case.
         """
