@@ -31,7 +31,8 @@ def keep_topics(cases: Path, topics: Collection[str]) -> None:
     kept = {path for path in cases.iterdir() if path.stem in (*topics, "rules")}
     ids = {case.id for case in load_cases(path for path in kept if path.stem in topics)}
     issues = yaml.safe_load((cases / "known-issues.yaml").read_text(encoding="utf-8"))
-    issues["issues"] = [entry for entry in issues["issues"] if entry["case"] in ids]
+    listed = issues["issues"]
+    issues["issues"] = [entry for entry in listed if ids.intersection(entry.get("cases", [entry.get("case")]))]
     for path in set(cases.iterdir()) - kept:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (cases / "known-issues.yaml").write_text(yaml.safe_dump(issues), encoding="utf-8")

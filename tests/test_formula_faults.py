@@ -1,0 +1,46 @@
+"""Faults drawn by chance in torch's own formulas are caught by the cases of operations; and the campaign can fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from formula_faults import FORWARD_KINDS, KINDS, Campaign, Fault, in_forks, operations
+
+from conformance.execution.reach import specified
+
+pytestmark = pytest.mark.slow
+
+FILES = ("elementwise.yaml", "sorting.yaml", "indexing.yaml")  # whose cases are explored
+COUNT, SEED = 24, 11
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    return Campaign([case for case in operations() if Path(case.file).name in FILES])
+
+
+def test_faults_of_all_kinds_are_drawn_from_all_formulas(campaign: Campaign) -> None:
+    reached = specified(Path(torch.__file__).parent)
+    assert reached is not None
+    drawn = campaign.draw(reached, 2000, SEED)
+    assert {fault.kind for fault in drawn} == {*KINDS, *FORWARD_KINDS}
+    assert {fault.node for fault in drawn} <= reached.nodes - reached.elsewhere
+    assert len({fault.node for fault in drawn}) > 400
+    assert drawn[:50] == campaign.draw(reached, 50, SEED)
+    assert drawn[:50] != campaign.draw(reached, 50, SEED + 1)
+
+
+def test_faults_in_formulas_that_cases_go_through_are_caught(campaign: Campaign) -> None:
+    reached = specified(Path(torch.__file__).parent)
+    assert reached is not None
+    drawn = [fault for fault in campaign.draw(reached, 600, SEED) if campaign.candidates(fault)][:COUNT]
+    survivors = [fault for fault, by in zip(drawn, in_forks(drawn, campaign.caught_by), strict=True) if not by]
+    assert len(drawn) == COUNT
+    assert len(survivors) <= COUNT // 8, survivors
+
+
+def test_no_fault_is_no_finding(campaign: Campaign) -> None:
+    nothing = Fault("SinBackward0", "subset")  # sin has one input: there is no subset
+    assert list(in_forks([nothing], campaign.caught_by)) == [""]
