@@ -335,6 +335,11 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     """
     values, given = ([narrowed(each, dtype) for each in numbers] for numbers in (trial.point.values, trial.given))
     leaves = [each.to(trial.operation.device).requires_grad_() for each in values]
+    try:
+        with torch.no_grad():
+            trial.operation(leaves)
+    except Exception as error:
+        raise NotImplementedError(one_line(str(error))) from error  # it is not there in this dtype
     found = trial.operation.gradients(leaves, trial.on_device(given))
     bounds, curved = trial.first.pulled(real_vector(trial.given)), trial.second()
     largest = max([0.0, *real_vector(trial.given).abs().tolist()])
