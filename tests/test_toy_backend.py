@@ -18,6 +18,7 @@ from device_rules import NAMED, PLACED
 from sessions import Session
 from shipped import all_cases
 
+from conformance.language.operations import PREFIX
 from conformance.language.profile import load_profile
 from conformance.render.script.script import script_of, snippets_for
 from conformance.results.store import load_report
@@ -72,8 +73,9 @@ def test_a_good_device_is_never_accused_and_what_it_lacks_is_named(library: Path
     # Messages and reprs name this device too.
     for rule in (*NAMED, *PLACED):
         assert any(outcomes[case.id]["status"] == "pass" for case in all_cases() if rule in case.rules), rule
-    # What cases are for is tested there all the same.
-    assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.8 * len(outcomes)
+    # What cases are for is tested there all the same; operations run on the CPU alone.
+    others = [outcome for case, outcome in outcomes.items() if not case.startswith(PREFIX)]
+    assert sum(outcome["status"] == "pass" for outcome in others) > 0.8 * len(others)
 
 
 def test_a_wrong_gradient_is_found(library: Path, tmp_path: Path) -> None:
@@ -228,7 +230,8 @@ def test_a_device_whose_errors_come_late_and_whose_memory_ends_is_not_accused(li
     status, printed, outcomes = run(library, tmp_path, TOY_LIKE="cuda", TOY_MEMORY="64000000")
     assert status == 0, printed
     assert statuses(outcomes) == {"pass", "known", "unsupported"}, printed
-    assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.8 * len(outcomes)
+    others = [outcome for case, outcome in outcomes.items() if not case.startswith(PREFIX)]
+    assert sum(outcome["status"] == "pass" for outcome in others) > 0.8 * len(others)
 
 
 def test_a_late_error_is_that_of_its_case_and_the_worker_is_replaced(library: Path, tmp_path: Path) -> None:

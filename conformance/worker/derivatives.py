@@ -94,7 +94,7 @@ def look_at_all(
     missing: List[Dict[str, str]] = [{} for _ in operations]
     refused = list(operations)
     for point, is_elementwise in chosen:
-        trial: Optional[Trial] = None
+        trial = None
         for operation, own in zip(operations if is_elementwise or point.name == ORDINARY else operations[:1], missing):
             try:
                 trial = Trial(operation, point, is_elementwise) if trial is None else trial.spelled(operation)
