@@ -26,7 +26,10 @@ ELSEWHERE = {
     "render/script/names": "render/script/test_script.py",
     "render/script/steps": "render/script/test_script.py",
     # Seen in a run alone: what a worker does between reading a request and answering it, and what pytest calls.
+    "worker/beside": "worker/test_limited.py",
     "worker/build": "execution/test_workers.py",
+    "worker/features": "worker/test_probing.py",
+    "worker/reach": "execution/test_reach.py",
     "worker/operation": "worker/test_derivatives.py",
     "worker/trial": "worker/test_derivatives.py",
     "worker/ways": "worker/test_derivatives.py",
@@ -51,6 +54,7 @@ ELSEWHERE = {
     "cli/badge": "cli/test_main.py",
     "cli/bisect": "releases/test_bisect.py",
     "cli/cases": "cli/test_main.py",
+    "cli/coverage": "execution/test_reach.py",
     "cli/diff": "cli/test_main.py",
     "cli/history": "cli/test_main.py",
     "cli/input": "cli/test_main.py",

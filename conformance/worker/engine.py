@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Sequence
 
 from conformance.worker import build
-from conformance.worker.beside import Beside
 from conformance.worker.isolation import GlobalState, prepare_process
 from conformance.worker.limited import Limits
 from conformance.worker.notes import Notes
@@ -20,7 +19,7 @@ class Engine:
     Cases are run under limits in a process beside this one, where there is one.
     """
 
-    def __init__(self, profile: Optional[Dict[str, Any]] = None, beside: Optional[Beside] = None) -> None:
+    def __init__(self, profile: Optional[Dict[str, Any]] = None, beside: Optional[Any] = None) -> None:
         prepare_process()
         self.beside = beside
         self.profile = profile or {}
