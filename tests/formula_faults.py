@@ -34,8 +34,8 @@ from conformance.language.operations import is_of_operation
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
+from conformance.worker.reach import nodes_below
 from conformance.worker.tracer import Watched
-from conformance.worker.values import is_node
 
 TARGET = Target(device="cpu", dtype="float32")
 MOST_CASES = 8  # that are tried for a fault, those with the fewest other formulas first
@@ -163,18 +163,6 @@ def traits(node: Any) -> dict[str, bool]:
     }  # fmt: skip
 
 
-def walk(roots: Any) -> Iterator[Any]:
-    """Yield the nodes below the roots of a backward, each once."""
-    waiting = [root if is_node(root) else getattr(root, "grad_fn", None) for root in roots]
-    seen = set()
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            yield node
-            waiting += [each for each, _ in node.next_functions]
-
-
 def watch(look: Callable[[Any], None]) -> None:
     variable = torch.autograd.Variable
     variable._execution_engine = Watched(variable._execution_engine, look)
@@ -188,7 +176,7 @@ def plant(fault: Fault) -> None:
     _, change = KINDS[fault.kind]
 
     def look(roots: Any) -> None:
-        for node in walk(roots):
+        for node in nodes_below(roots):
             if node.name() == fault.node and "fault" not in node.metadata:
                 node.metadata["fault"] = True
                 node.register_hook(lambda gradients, given, node=node: change(node, gradients, given))
@@ -257,7 +245,7 @@ class Campaign:
         found: Nodes = {}
 
         def look(roots: Any) -> None:
-            for node in walk(roots):
+            for node in nodes_below(roots):
                 name = node.name()
                 current.add(name)
                 own = found.setdefault(name, {})

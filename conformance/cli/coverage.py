@@ -9,6 +9,7 @@ from conformance.cli.output import CommandError, put
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.reach import Reached, add_reached, specified
 from conformance.execution.workers import Workers
+from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.model.build import Target
 
@@ -31,7 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cases = load_cases(case_files(options.cases or [shipped_cases()]))
+    try:
+        cases = load_cases(case_files(options.cases or [shipped_cases()]))
+    except CaseFileError as error:
+        raise CommandError(str(error), "the cases must load") from None
+    except OSError as error:
+        raise CommandError(f"{error.filename}: can't be read: {error.strerror}", "name files of cases") from None
     workers = None
     try:
         workers = Workers(Interpreter(options.python, devices=("cpu",)), CASE_SECONDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Set
+from typing import Any, Callable, Dict, Iterator, Set
 
 import torch
 
@@ -25,15 +25,16 @@ def reach(run: CaseRun) -> Dict[str, Any]:
 
 def noting(names: Set[str]) -> Callable[[Any], None]:
     """Return a function that adds the names of all nodes below the roots of a backward to `names`."""
+    return lambda roots: names.update(node.name() for node in nodes_below(roots))
 
-    def look(roots: Any) -> None:
-        waiting = [root if is_node(root) else getattr(root, "grad_fn", None) for root in roots]
-        seen = set()
-        while waiting:
-            node = waiting.pop()
-            if node is not None and node not in seen:
-                seen.add(node)
-                names.add(node.name())
-                waiting += [each for each, _ in node.next_functions]
 
-    return look
+def nodes_below(roots: Any) -> Iterator[Any]:
+    """Yield the nodes below the roots of a backward, each once."""
+    waiting = [root if is_node(root) else getattr(root, "grad_fn", None) for root in roots]
+    seen = set()
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [each for each, _ in node.next_functions]
