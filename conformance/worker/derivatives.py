@@ -167,7 +167,7 @@ def look(
             if is_own(error):
                 raise
             why = why_missing(error)
-            if why is None and len(trial.first.is_smooth) and not (is_usual or trial.first.is_smooth.any()):
+            if why is None and len(trial.is_smooth) and not (is_usual or trial.is_smooth.any()):
                 continue  # where there are no derivatives, an error is as good as a number
             if why is None:
                 found.told[name].append(trial.line(str(plain(error))))

@@ -34,16 +34,27 @@ class Operation:
     def values(self, values: Values) -> torch.Tensor:
         """Return the numbers of the results as a vector; both parts of an infinite complex number are unknown."""
         with torch.no_grad():
-            results = [
-                torch.where(each.isfinite(), each, NOT_A_NUMBER) if each.is_complex() else each for each in self(values)
+            results = self(values)
+            found = real_vector(results)
+            if math.isfinite(found.sum().item()) or not any(each.is_complex() for each in results):
+                return found
+            whole = [
+                torch.where(each.isfinite(), each, NOT_A_NUMBER) if each.is_complex() else each for each in results
             ]
-            return real_vector(results)
+            return real_vector(whole)
 
     def gradients(
-        self, leaves: Sequence[torch.Tensor], given: Sequence[Optional[torch.Tensor]], create_graph: bool = False
+        self,
+        leaves: Sequence[torch.Tensor],
+        given: Sequence[Optional[torch.Tensor]],
+        create_graph: bool = False,
+        inputs: Optional[Sequence[torch.Tensor]] = None,
     ) -> List[torch.Tensor]:
-        """Return the gradient of each leaf, zeros where it has none, for the given gradients of results (or None)."""
-        results = self(leaves)
+        """Return the gradient of each leaf, zeros where it has none, for the given gradients of results (or None).
+
+        The leaves are the inputs, unless there are `inputs` that were made of them.
+        """
+        results = self(leaves if inputs is None else inputs)
         pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad and own is not None]
         if not pairs:
             return [torch.zeros_like(leaf) for leaf in leaves]

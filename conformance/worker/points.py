@@ -27,6 +27,7 @@ AROUND = 20  # ordinary numbers around them
 LEAST = {"positive": 0.0, "unit": 0.0, "beyond": 1.0}  # of the numbers of a kind
 ORDINARY = "ordinary"  # the name of the point that is looked at in most ways
 EQUAL = "of equal numbers"
+MAGNITUDES = "of many magnitudes"
 OTHER = "other"
 MOST_TELLING = ("with zeros", "of zeros", EQUAL)
 FULLY = 2  # inputs, and rows of arguments, that get all points
@@ -146,7 +147,7 @@ def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
         "of zeros": torch.zeros_like(usual),
         "with ties": at(places % 3 != 1, flat[:1].expand_as(flat)),
         EQUAL: at(places >= 0, flat[:1].expand_as(flat)),
-        "of many magnitudes": (flat * sizes).reshape(usual.shape),
+        MAGNITUDES: (flat * sizes).reshape(usual.shape),
     }
 
 

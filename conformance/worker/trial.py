@@ -8,6 +8,8 @@ from typing import Callable, List, Optional, Sequence, Tuple
 import torch
 
 from conformance.worker.differences import (
+    STEPS,
+    Probes,
     Slopes,
     Values,
     along,
@@ -19,7 +21,7 @@ from conformance.worker.differences import (
     slopes,
 )
 from conformance.worker.operation import Operation
-from conformance.worker.points import Point, weights
+from conformance.worker.points import MAGNITUDES, ORDINARY, Point, weights
 from conformance.worker.values import display_value, on_cpu, one_line, plain
 
 CANCELLED = 1e-4  # relative error of a second derivative that is taken for right: their formulas cancel
@@ -87,8 +89,25 @@ def jacobian(
     return Jacobian(consistent(found, whole, Jacobian(found, defined, blocks).pushed(vector)), defined, blocks)
 
 
+def seen_along(function: Callable[[Values], torch.Tensor], point: Point, tangents: Values) -> Optional[Slopes]:
+    """Return the derivatives of the results along the tangents of all inputs, and in further rows of each input alone.
+
+    None where they show a kink, or don't exist.
+    """
+    alone = [[own if place == other else None for other in range(len(tangents))] for place, own in enumerate(tangents)]
+    found = slopes(function, point.values, Probes([list(tangents), *alone], torch.ones(1, 1), STEPS))
+    whole, parts = Slopes(found.low[0], found.high[0]), Slopes(found.low[1:], found.high[1:])
+    is_whole = bool(found.is_single.all()) and bool(consistent(parts, whole, parts.sum(0)).is_known.all())
+    return found if is_whole else None
+
+
 class Trial:
-    """An operation at a point, with its derivatives as differences have them."""
+    """An operation at a point, with its derivatives as differences have them.
+
+    At most points those along one direction in each input come first: they tell smooth points, and whether a gradient
+    is right, by its sum along it. Each derivative by each number, of which there are many, is found only where they
+    don't settle it.
+    """
 
     def __init__(self, operation: Operation, point: Point, is_elementwise: bool) -> None:
         self.operation = operation
@@ -97,9 +116,67 @@ class Trial:
         self.reference = Operation(operation.function, operation.others, "cpu")
         with torch.no_grad():
             self.given = [weights(each) for each in self.reference(point.values)]
-        self.first = jacobian(self.reference.values, point, self.tangents(), is_elementwise)
         self.numbers = real_vector(point.values).numel()
+        self.first_cached: Optional[Jacobian] = None
         self.second_cached: Optional[Slopes] = None
+        is_short = not (is_elementwise or point.name == ORDINARY or point.name.endswith(MAGNITUDES))
+        self.along = seen_along(self.reference.values, point, self.tangents()) if is_short else None
+        if self.along is None:
+            self.first_cached = jacobian(self.reference.values, point, self.tangents(), is_elementwise)
+
+    @property
+    def first(self) -> Jacobian:
+        """The derivatives of each number of the results by each number of the inputs."""
+        if self.first_cached is None:
+            self.first_cached = jacobian(self.reference.values, self.point, self.tangents(), self.is_elementwise)
+        return self.first_cached
+
+    @property
+    def is_smooth(self) -> torch.Tensor:
+        """For each number of the inputs whether each result that is there has one derivative by it."""
+        return self.first.is_smooth if self.along is None else torch.ones(self.numbers, dtype=torch.bool)
+
+    def wrong_tangents(self, what: str, found: Sequence[torch.Tensor]) -> Judgement:
+        """Return what wrong() does for the derivatives of the results in the direction of the tangents."""
+        if self.along is not None:
+            judgement = self.wrong(what, found, Slopes(self.along.low[0], self.along.high[0]))
+            if not judgement[1]:
+                return judgement
+            self.along = None  # one direction may not show a kink: the median of equal numbers is linear along each
+        return self.wrong(what, found, self.first.pushed(real_vector(self.tangents())))
+
+    def wrong_gradients(
+        self, what: str, found: Sequence[torch.Tensor], given: Values, places: Optional[Sequence[int]] = None
+    ) -> Judgement:
+        """Return what wrong() does for gradients of the results' sum, weighed with `given`, by the inputs at places."""
+        vector, chosen = real_vector(given), list(range(len(self.point.values)) if places is None else places)
+        if self.along is not None:
+            parts = Slopes(self.along.low[1:][chosen], self.along.high[1:][chosen]).times(vector[None, :]).sum(1)
+            moves = self.tangents()
+            pairs = [(real_vector([on_cpu(own)]), real_vector([moves[place]])) for own, place in zip(found, chosen)]
+            if all(own.shape == move.shape for own, move in pairs):
+                sums = torch.stack([own @ move for own, move in pairs])
+                if bool(((sums >= parts.low - SLACK) & (sums <= parts.high + SLACK)).all()):
+                    return self.numbers, []
+            self.along = None
+        by_input = self.by_input(self.first.pulled(vector))
+        return self.wrong(what, found, Slopes(*(torch.cat([side[place] for place in chosen]) for side in by_input)))
+
+    def by_input(self, expected: Slopes) -> List[Sequence[torch.Tensor]]:
+        sizes = [real_vector([each]).numel() for each in self.point.values]
+        return [side.split(sizes) for side in expected]
+
+    def pulled_together(self, chosen: int) -> Slopes:
+        """Return the gradient of the results' sum by one number that all elements of an input are."""
+        value, vector = self.point.values[chosen], real_vector(self.given)
+        if self.along is None:  # at a kink, of all elements together there may be none where each alone has one
+            parts = 2 if value.is_complex() else 1
+            sides = [side[chosen] for side in self.by_input(self.first.pulled(vector))]
+            return Slopes(*(side.reshape(parts, -1).sum(1) for side in sides))
+        units = [torch.full_like(value, unit) for unit in ((1, 1j) if value.is_complex() else (1,))]
+        moves = [[unit if place == chosen else None for place in range(len(self.point.values))] for unit in units]
+        found = slopes(self.reference.values, self.point.values, Probes(moves, torch.ones(1, 1), STEPS))
+        return found.times(vector[None, :]).sum(1)
 
     def spelled(self, operation: Operation) -> Trial:
         """Return the trial of another spelling of the operation, which has the same derivatives."""
@@ -125,7 +202,7 @@ class Trial:
                 found_along = slopes(self.cpu_gradients, self.point.values, along(tangents))
                 second = Slopes(found_along.low[0], found_along.high[0])
                 second = second.kept(second.is_single)  # of several kinks one direction shows two sides of many
-            second = second.kept(self.first.is_smooth)
+            second = second.kept(self.is_smooth)
             doubt = CANCELLED * bigger(second)
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)
         return self.second_cached
@@ -148,7 +225,7 @@ class Trial:
     def tangents(self, seed: int = 2) -> Values:
         return [weights(each, seed + place) for place, each in enumerate(self.point.values)]
 
-    def wrong(self, what: str, found: Sequence[torch.Tensor], expected: Slopes) -> Tuple[int, List[str]]:
+    def wrong(self, what: str, found: Sequence[torch.Tensor], expected: Slopes) -> Judgement:
         """Return how many numbers of tensors could be judged, and a line for the first that is not as expected."""
         vector = real_vector([on_cpu(each) for each in found])
         if vector.shape != expected.low.shape:

@@ -32,7 +32,7 @@ def joined(judgements: Iterator[Judgement]) -> Judgement:
 def backward(trial: Trial) -> Judgement:
     leaves = trial.leaves()
     found = trial.operation.gradients(leaves, trial.on_device(trial.given))
-    count, told = trial.wrong("the gradient", found, trial.first.pulled(real_vector(trial.given)))
+    count, told = trial.wrong_gradients("the gradient", found, trial.given)
     for leaf, each in zip(leaves, found):
         facts = [
             (each.shape, leaf.shape),
@@ -46,9 +46,6 @@ def backward(trial: Trial) -> Judgement:
 
 def some_inputs(trial: Trial) -> Judgement:
     """Let each set of the inputs alone require grad: the gradients are the same, the others get none."""
-    expected = trial.first.pulled(real_vector(trial.given))
-    sizes = [real_vector([each]).numel() for each in trial.point.values]
-    lows, highs = expected.low.split(sizes), expected.high.split(sizes)
 
     def of(chosen: Sequence[int]) -> Judgement:
         values = trial.on_device(trial.point.values)
@@ -63,11 +60,11 @@ def some_inputs(trial: Trial) -> Judgement:
         ]  # fmt: skip
         found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
         kept = [found[place] for place in chosen]
-        bounds = Slopes(torch.cat([lows[place] for place in chosen]), torch.cat([highs[place] for place in chosen]))
-        count, wrong = trial.wrong(f"the gradient of inputs {list(chosen)} alone", kept, bounds)
+        what = f"the gradient of inputs {list(chosen)} alone"
+        count, wrong = trial.wrong_gradients(what, kept, trial.given, chosen)
         return count, told + wrong
 
-    places = range(len(sizes))
+    places = range(len(trial.point.values))
     return joined(of(chosen) for size in places[1:] for chosen in itertools.combinations(places, size))
 
 
@@ -80,7 +77,7 @@ def forward_mode(trial: Trial) -> Judgement:
         ]
         parts = [forward.unpack_dual(each) for each in trial.operation(duals)]
         found = [torch.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts]
-        return trial.wrong("the tangent", found, trial.first.pushed(real_vector(tangents)))
+        return trial.wrong_tangents("the tangent", found)
 
 
 def backward_twice(trial: Trial) -> Judgement:
@@ -95,10 +92,9 @@ def backward_twice(trial: Trial) -> Judgement:
         ends, own = zip(*pairs)
         second = torch.autograd.grad(ends, inputs, own, allow_unused=True)
     filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(inputs, second)]
-    vector = real_vector(tangents)
     return joined(iter([
         trial.wrong("the gradient of the gradient", filled[: len(leaves)], trial.second()),
-        trial.wrong("the gradient by the given gradient", filled[len(leaves) :], trial.first.pushed(vector)),
+        trial.wrong_tangents("the gradient by the given gradient", filled[len(leaves) :]),
     ]))  # fmt: skip
 
 
@@ -229,30 +225,25 @@ def on_meta(trial: Trial) -> Judgement:
 
 
 def expanded_inputs(trial: Trial) -> Judgement:
-    """Give equal numbers as one in many places: its gradient is the sum of theirs."""
-    expected = trial.first.pulled(real_vector(trial.given))
-    inputs: Values = []
-    leaves: Values = []
-    lows: List[torch.Tensor] = []
-    highs: List[torch.Tensor] = []
-    place = 0
-    for value in trial.on_device(trial.point.values):
-        is_equal = value.numel() > 1 and bool((value == value.reshape(-1)[0]).all())
-        leaf = (value.reshape(-1)[0] if is_equal else value).clone().requires_grad_()
-        leaves.append(leaf)
-        inputs.append(leaf.expand(value.shape) if is_equal else leaf)
-        parts = 2 if value.is_complex() else 1
-        end = place + parts * value.numel()
-        for side, whole in ((lows, expected.low), (highs, expected.high)):
-            own = whole[place:end]
-            side.append(own.reshape(parts, -1).sum(1) if is_equal else own)
-        place = end
-    pairs = [(end, own) for end, own in zip(trial.operation(inputs), trial.on_device(trial.given)) if end.requires_grad]
-    if not pairs:
-        return 0, []
-    found = torch.autograd.grad([end for end, _ in pairs], leaves, [own for _, own in pairs], allow_unused=True)
-    filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
-    return trial.wrong("the gradient of an expanded input", filled, Slopes(torch.cat(lows), torch.cat(highs)))
+    """Give equal numbers as one in many places: its gradient is the sum of theirs, and the others' are the same."""
+
+    def of(chosen: int) -> Iterator[Judgement]:
+        leaves = trial.leaves()
+        leaves[chosen] = leaves[chosen].detach().reshape(-1)[0].clone().requires_grad_()
+        inputs = list(leaves)
+        inputs[chosen] = leaves[chosen].expand(trial.point.values[chosen].shape)
+        found = trial.operation.gradients(leaves, trial.on_device(trial.given), inputs=inputs)
+        own = found.pop(chosen)
+        others = [place for place in range(len(leaves)) if place != chosen]
+        yield trial.wrong("the gradient of an expanded input", [own], trial.pulled_together(chosen))
+        if others:
+            yield trial.wrong_gradients(
+                f"beside an expanded input the gradient of inputs {others}", found, trial.given, others
+            )
+
+    values = trial.point.values
+    are_equal = [each.numel() > 1 and bool((each == each.reshape(-1)[0]).all()) for each in values]
+    return joined(judged for place, is_equal in enumerate(are_equal) if is_equal for judged in of(place))
 
 
 def with_other_strides(tensor: torch.Tensor) -> torch.Tensor:

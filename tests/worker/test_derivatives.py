@@ -269,3 +269,47 @@ def test_an_error_of_the_suite_is_not_one_of_the_operation(monkeypatch: pytest.M
     monkeypatch.setattr(ways, "weights", None)
     with pytest.raises(TypeError, match="not callable"):
         derivatives(torch.exp, {"x": ["n"]})
+
+
+class OneElement(torch.autograd.Function):  # type: ignore[misc]  # torch has no types for it
+    """x * x, whose gradient is wrong in one element of tensors that have a zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        found = 2 * x * g
+        if bool((x == 0).any()):
+            found = found + 0.01 * (torch.arange(x.numel()).reshape(x.shape) == 1)
+        return found
+
+
+def test_one_wrong_element_beside_zeros_shows_in_the_sum_and_is_named() -> None:
+    found = derivatives(OneElement.apply, {"x": ["n", "m"]})
+    first = found["backward"][0]
+    assert first.startswith("the gradient[1] is ")
+    assert "x with a zero: f(" in first
+
+
+def test_a_kink_that_no_single_direction_shows_accuses_nobody() -> None:
+    assert not wrong_ways(lambda x: x.median(0).values, {"x": ["n", "m"]})
+
+
+def test_what_an_expanded_input_does_to_the_others_is_found() -> None:
+    class BesideExpanded(torch.autograd.Function):  # type: ignore[misc]  # torch has no types for it
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            return g * w * (2 if 0 in w.stride() else 1), (g * x).sum(0)
+
+    found = derivatives(BesideExpanded.apply, SHAPES)
+    assert any("beside an expanded input the gradient of inputs [0]" in line for line in found["memory"])
