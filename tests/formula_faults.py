@@ -281,7 +281,7 @@ class Campaign:
     def draw(self, reached: Reached, count: int, seed: int) -> list[Fault]:
         """Draw faults by chance: each formula that the CPU has is as likely, and each kind that it can have."""
         chance = random.Random(seed)
-        nodes = sorted(reached.nodes - reached.elsewhere)
+        nodes = sorted(reached.nodes - reached.elsewhere.keys())
         drawn: dict[Fault, None] = {}
         while len(drawn) < count:
             node = chance.choice(nodes)
