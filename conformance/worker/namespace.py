@@ -34,7 +34,7 @@ PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 
 def real_module(path: str) -> Any:
     """Return the module of a namespace, or None if this torch doesn't have it."""
-    if path.startswith("ops."):
+    if path.partition(".")[0] == "ops":
         return operator.attrgetter(path)(torch)  # made when it is asked for: no import finds it
     outside = path == "torch" or path in vocabulary.PYTHON_MODULES
     try:
