@@ -186,8 +186,10 @@ def plant(fault: Fault) -> None:
 
 def functions_of(node: str) -> list[tuple[Any, str]]:
     """Return where torch has the functions of a formula, by its name: SinBackward0 is of sin."""
-    words = re.sub(r"Backward\\w*$|Backward\d+$", "", node)
+    words = re.sub(r"Backward(?:Autograd[A-Za-z]+)?\d+\w*$", "", node)
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", words).lower()
+    if name.startswith("foreach_"):
+        return [(torch, f"_{name}")] if hasattr(torch, f"_{name}") else []
     spaces = [torch, torch.Tensor, torch.nn.functional, torch.special, torch.linalg, torch.fft]
     return [
         (space, each) for space in spaces for each in (name, f"{name}_", f"__{name}__", name.partition("_")[2])
@@ -281,7 +283,7 @@ class Campaign:
     def draw(self, reached: Reached, count: int, seed: int) -> list[Fault]:
         """Draw faults by chance: each formula that the CPU has is as likely, and each kind that it can have."""
         chance = random.Random(seed)
-        nodes = sorted(reached.nodes - reached.elsewhere)
+        nodes = sorted(reached.nodes - reached.elsewhere.keys())
         drawn: dict[Fault, None] = {}
         while len(drawn) < count:
             node = chance.choice(nodes)

@@ -15,7 +15,7 @@ from conformance.model.build import Target
 
 DESCRIPTION = """\
 Runs the cases on the CPU, notes the node of each backward formula that they go through, and prints which of torch's
-formulas, backward and forward, no case uses.
+formulas, backward and forward, no case uses, and why no case on the CPU can use the others.
 
   autograd-conformance coverage --python ../venv-2.13/bin/python
 
@@ -57,22 +57,29 @@ def run(options: argparse.Namespace) -> int:
 
 def text_of(reached: Reached) -> str:
     """Return what is reached, in figures, and the names of what is not."""
-    there = reached.nodes - reached.elsewhere
+    elsewhere = reached.elsewhere
+    there = reached.nodes - elsewhere.keys()
     forward = reached.with_forward & there
     lines = [
-        share("backward formulas that cases go through", reached.backward, there),
-        share("forward formulas whose operations cases differentiate forward", reached.forward, forward),
+        *shares("backward formulas that cases go through", reached.backward, there),
+        *shares("forward formulas whose operations cases differentiate forward", reached.forward, forward),
     ]
     groups = (
         ("backward formulas that no case goes through", there - reached.backward),
         ("forward formulas that no case uses", forward - reached.forward),
-        ("of other devices", reached.elsewhere),
+        *((why, {name for name in elsewhere if elsewhere[name] == why}) for why in dict.fromkeys(elsewhere.values())),
     )
     for title, names in groups:
         if names:
             told = textwrap.fill(", ".join(sorted(names)), 100, initial_indent="  ", subsequent_indent="  ")
             lines += [f"{title}: {len(names)}", told]
     return "\n".join([*lines, ""])
+
+
+def shares(title: str, reached: set[str], whole: frozenset[str]) -> list[str]:
+    """Return the share that is reached, and that without the functions of lists, which repeat formulas of others."""
+    single = frozenset(name for name in whole if not name.startswith("Foreach"))
+    return [share(title, reached, whole), share("  without functions of lists (foreach)", reached, single)]
 
 
 def share(title: str, reached: set[str], whole: frozenset[str]) -> str:

@@ -1,13 +1,14 @@
 """Finds out which of torch's formulas for derivatives the cases use: backward ones by their nodes, and forward ones.
 
 torch brings `derivatives.yaml`, from which its nodes were generated; they are named here as its generator names them.
+The functions of lists of tensors, `_foreach_…`, have nodes of the formulas of the function of one tensor.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,20 @@ from conformance.model.case import Case
 
 FORWARD = "wrong['forward mode']"  # what a case of an operation looks at if it could be differentiated forward
 SPECIFICATION = "torchgen/packaged/autograd/derivatives.yaml"  # beside torch
+FUNCTIONS = "torchgen/packaged/ATen/native/native_functions.yaml"
 NOT_INPUTS = {"name", "dispatch", "output_differentiability", "output_differentiability_conditions"}
-ELSEWHERE = re.compile(
-    "cudnn|miopen|mps|mkldnn|cuda|fusedmoving|^(?:efficient|flash)attentionbackward|testautograd", re.IGNORECASE
-)  # nodes of kernels that only another device has, and of PyTorch's own tests
+FOREACH = re.compile(r"^- func: _foreach_(\w+?)(?:\.(\w+))?\((.*?)\) ->", re.MULTILINE)
+# Why a node can't be had on the CPU. Each was called on it by the name of its operation.
+ELSEWHERE = {
+    "cudnn|miopen|mps|cuda|^(?:efficient|flash)attentionbackward|^scaleddotproduct(?:efficient|flash)attentionbackward"
+    "|^fuseddropout|^convdepthwise|^thnnfused|^maxpool2dbackward": "of kernels of other devices",
+    "overrideable": "of operations that devices outside PyTorch define",
+    "^pinmemory": "of memory for an accelerator",
+    "^chunkbackward0$": "split() takes its place before autograd sees it",
+    "^fusedrmsnorm": "on the CPU other operations take its place before autograd sees it",
+    "^test": "of PyTorch's own tests, some with formulas that are wrong on purpose",
+}
+EACH_ELSEWHERE = {re.compile(pattern, re.IGNORECASE): why for pattern, why in ELSEWHERE.items()}
 
 
 @dataclass
@@ -38,25 +49,33 @@ class Reached:
     forward: set[str] = field(default_factory=set)
 
     @property
-    def elsewhere(self) -> frozenset[str]:
-        """The nodes that no case on the CPU can have."""
-        return frozenset(name for name in self.nodes - self.backward if ELSEWHERE.search(name))
+    def elsewhere(self) -> dict[str, str]:
+        """The nodes that no case on the CPU can have, and why."""
+        return {
+            name: why for name in self.nodes - self.backward for pattern, why in EACH_ELSEWHERE.items()
+            if pattern.search(name)
+        }  # fmt: skip
 
 
 def specified(torch: Path) -> Reached | None:
     """Return the nodes of the torch at a place, or None where it doesn't bring its specification."""
     try:
         entries = yaml.load((torch.parent / SPECIFICATION).read_bytes(), yaml.CSafeLoader)
+        functions = (torch.parent / FUNCTIONS).read_text(encoding="utf-8")
     except OSError:
         return None
-    nodes = nodes_of(entries)
+    nodes = {**nodes_of(entries), **nodes_of_foreach(entries, functions)}
     return Reached(frozenset(nodes), frozenset(name for name, has_forward in nodes.items() if has_forward))
 
 
 def nodes_of(entries: Iterable[dict[str, Any]]) -> dict[str, bool]:
     """Return the nodes of entries in `derivatives.yaml`, and whether each has a formula for forward mode."""
+    return {name: has_forward for _, name, has_forward in formulas_of(entries)}
+
+
+def formulas_of(entries: Iterable[dict[str, Any]]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the signature, the node and whether there is a formula for forward mode, of each entry's formulas."""
     counts: Counter[str] = Counter()
-    found = {}
     for entry in entries:
         operation = re.split(r"[.(]", entry["name"], maxsplit=1)[0].removesuffix("_forward")
         for key, formulas in entry.get("dispatch", {"Default": entry}).items():
@@ -64,11 +83,41 @@ def nodes_of(entries: Iterable[dict[str, Any]]) -> dict[str, bool]:
             backward = [formula for name, formula in own.items() if not name.startswith("result")]
             if all(formula == "non_differentiable" for formula in backward):
                 continue
-            words = "".join(word.title() for word in operation.split("_"))
-            prefix = f"{words}Backward{'' if key == 'Default' else key}"
-            found[f"{prefix}{counts[prefix]}"] = len(own) > len(backward)
+            prefix = f"{camel_case(operation)}Backward{'' if key == 'Default' else key}"
+            yield entry["name"], f"{prefix}{counts[prefix]}", len(own) > len(backward)
             counts[prefix] += 1
+
+
+def camel_case(operation: str) -> str:
+    return "".join(word.title() for word in operation.split("_"))
+
+
+def nodes_of_foreach(entries: Sequence[dict[str, Any]], functions: str) -> dict[str, bool]:
+    """Return the nodes of functions of lists that have the formulas of a function of what is in the lists.
+
+    That function has the same name and the same arguments, and possibly more.
+    """
+    own = {re.split(r"\(", entry["name"], maxsplit=1)[0] for entry in entries}
+    found = {}
+    for name, overload, arguments in FOREACH.findall(functions):
+        if f"_foreach_{name}{'.' * bool(overload)}{overload}" in own or "(a!)" in arguments:
+            continue
+        types = [each.replace("[]", "") for each in types_of(arguments)]
+        fitting = [
+            (len(taken), node, has_forward)
+            for signature, node, has_forward in formulas_of(entries)
+            if re.match(rf"{name}[.(]", signature) and "Nested" not in node
+            for taken in [types_of(signature.partition("(")[2].rpartition(") ->")[0])]
+            if taken[: len(types)] == types
+        ]
+        if fitting:
+            _, node, has_forward = min(fitting)
+            found[f"Foreach{node}{overload}"] = has_forward
     return found
+
+
+def types_of(arguments: str) -> list[str]:
+    return [each.split()[0] for each in arguments.split(", ") if each != "*"]
 
 
 def add_reached(reached: Reached, cases: Sequence[Case], target: Target, workers: Workers, torch: str) -> None:

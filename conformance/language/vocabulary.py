@@ -26,7 +26,7 @@ RELEASES = frozenset(
 
 # The name under which a case finds each namespace without "torch." before it.
 ROOTS: dict[str, str] = {
-    **{path: path for path in NAMESPACES if "." not in path and path != "utils"},
+    **{path: path for path in NAMESPACES if "." not in path and path not in ("utils", "ops")},
     "F": "nn.functional", "init": "nn.init", "parametrize": "nn.utils.parametrize",
     "forward_ad": "autograd.forward_ad", "fwAD": "autograd.forward_ad", "graph": "autograd.graph",
 }  # fmt: skip
@@ -98,7 +98,7 @@ def inner(namespace: str, name: str) -> str | None:
     return path if path in NAMESPACES and (namespace != "torch" or name in TORCH_NAMESPACES) else None
 
 
-TORCH_NAMESPACES = frozenset("nn optim autograd func linalg fft special sparse masked nested utils".split())
+TORCH_NAMESPACES = frozenset("nn optim autograd func linalg fft special sparse masked nested utils ops".split())
 
 
 def since(name: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import copy
 import importlib
+import operator
 import sys
 import types
 from typing import Any, Callable, Dict, List
@@ -33,6 +34,8 @@ PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 
 def real_module(path: str) -> Any:
     """Return the module of a namespace, or None if this torch doesn't have it."""
+    if path.partition(".")[0] == "ops":
+        return operator.attrgetter(path)(torch)  # made when it is asked for: no import finds it
     outside = path == "torch" or path in vocabulary.PYTHON_MODULES
     try:
         return importlib.import_module(path if outside else f"torch.{path}")

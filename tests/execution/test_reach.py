@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from running import case_of, request_of, running_engine
 
 from conformance.cli import coverage
 from conformance.cli.main import main
-from conformance.execution.reach import Reached, nodes_of, specified
+from conformance.execution.reach import Reached, nodes_of, nodes_of_foreach, specified
 
 ENTRIES: list[dict[str, Any]] = [
     {"name": "sin(Tensor self) -> Tensor", "self": "grad * self.cos()", "result": "auto_element_wise"},
@@ -36,12 +38,41 @@ def test_nodes_have_the_names_that_torch_gives_them() -> None:
     }  # fmt: skip
 
 
+def test_functions_of_lists_have_the_nodes_of_the_function_with_the_same_arguments() -> None:
+    functions = """
+- func: _foreach_sin(Tensor[] self) -> Tensor[]
+- func: _foreach_sin_(Tensor(a!)[] self) -> ()
+- func: _foreach_sin.out(Tensor[] self, *, Tensor(a!)[] out) -> ()
+- func: _foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]
+- func: _foreach_add.List(Tensor[] self, Tensor[] other) -> Tensor[]
+- func: _foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[] self_out
+- func: _foreach_view(Tensor[] self) -> Tensor[]
+- func: add.Tensor(Tensor self, Tensor other) -> Tensor
+"""
+    own: list[dict[str, Any]] = [*ENTRIES, {"name": "_foreach_view(Tensor[] self) -> Tensor[]", "self": "grads[i]"}]
+    assert nodes_of_foreach(own, functions) == {
+        "ForeachSinBackward0": True, "ForeachAddBackward1Scalar": False, "ForeachAddBackward0List": True,
+    }  # fmt: skip
+
+
+def test_the_nodes_of_functions_of_lists_are_those_in_the_installed_library() -> None:
+    reached = specified(Path(torch.__file__).parent)
+    library = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    if reached is None or not library.exists():
+        pytest.skip("torch has its nodes in a file of another name")
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        compiled = {
+            name.decode() for name in re.findall(rb"(?<=\0)N5torch8autograd9generated\d+(Foreach\w+)E(?=\0)", data)
+        }
+    assert {name for name in reached.nodes if name.startswith("Foreach")} == compiled
+
+
 def test_the_names_are_those_of_the_installed_torch() -> None:
     reached = specified(Path(torch.__file__).parent)
     assert reached is not None
     generated = {name for name in dir(torch._C._functions) if "Backward" in name and not name.endswith("_copy")}
     assert len(reached.nodes) > 500
-    assert reached.nodes <= generated
+    assert {name for name in reached.nodes if not name.startswith("Foreach")} <= generated
     assert len(generated - reached.nodes) < 6  # written by hand, such as CopyBackwards
 
 
@@ -61,18 +92,29 @@ def test_the_command_says_what_no_case_uses(tmp_path: Path, capsys: pytest.Captu
     assert main(["coverage", str(file)]) == 0
     printed = capsys.readouterr().out
     unused = printed.partition("backward formulas that no case goes through")[2]
-    assert "TanBackward0" in unused
-    assert "SinBackward0" not in unused
-    assert "CudnnRnnBackward0" in printed.partition("of other devices")[2]
+    assert " TanBackward0" in unused
+    assert " SinBackward0" not in unused
+    assert "CudnnRnnBackward0" in printed.partition("of kernels of other devices")[2]
 
 
 def test_shares_are_of_what_the_cpu_can_reach() -> None:
-    nodes = frozenset({"SinBackward0", "CosBackward0", "CudnnRnnBackward0"})
-    reached = Reached(nodes, frozenset({"SinBackward0", "CosBackward0"}), {"SinBackward0"}, set())
-    assert coverage.text_of(reached).splitlines()[:2] == [
-        "backward formulas that cases go through: 1 of 2, 50.0 %",
+    nodes = frozenset({"SinBackward0", "CosBackward0", "ForeachSinBackward0", "CudnnRnnBackward0"})
+    reached = Reached(
+        nodes, frozenset({"SinBackward0", "CosBackward0"}), {"SinBackward0", "ForeachSinBackward0"}, set()
+    )
+    assert coverage.text_of(reached).splitlines()[:4] == [
+        "backward formulas that cases go through: 2 of 3, 66.7 %",
+        "  without functions of lists (foreach): 1 of 2, 50.0 %",
         "forward formulas whose operations cases differentiate forward: 0 of 2, 0.0 %",
+        "  without functions of lists (foreach): 0 of 2, 0.0 %",
     ]
+
+
+def test_what_a_case_reaches_is_never_of_another_device() -> None:
+    nodes = frozenset({"CudnnRnnBackward0", "PinMemoryBackward0", "ScaledDotProductFlashAttentionForCpuBackward0"})
+    assert Reached(nodes, frozenset(), {"CudnnRnnBackward0"}, set()).elsewhere == {
+        "PinMemoryBackward0": "of memory for an accelerator"
+    }
 
 
 def test_a_torch_without_its_list_is_an_error(tmp_path: Path) -> None:
