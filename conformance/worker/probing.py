@@ -126,7 +126,7 @@ def waiter(device: str) -> Callable[[], Any]:
 
     Of a device that has none, or one that does not work, it does nothing.
     """
-    wait: Callable[[], Any] = getattr(device_module(device), "synchronize", None) or (lambda: None)
+    wait: Callable[[], Any] = getattr(device_module(device), "synchronize", None) or wait_of_accelerator(device)
     try:
         wait()
     except Exception:
@@ -134,15 +134,26 @@ def waiter(device: str) -> Callable[[], Any]:
     return wait
 
 
+def wait_of_accelerator(device: str) -> Callable[[], Any]:
+    """Return the function that waits for torch's accelerator if that is this device, which may offer none itself."""
+    accelerator = getattr(torch, "accelerator", None)  # newer than torch 2.5
+    current = accelerator.current_accelerator() if accelerator is not None else None
+    is_that = current is not None and current.type == device.partition(":")[0]
+    wait: Callable[[], Any] = accelerator.synchronize if is_that else lambda: None
+    return wait
+
+
 OF_STRIDES = re.compile(r"\baten::as_strided\b")
 NAMED = ("deepcopy", "pickle")  # errors about these say so
 # A device that lacks these raises outside of its operations.
-UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses")
+UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses", "repr")
 
 
 def features_of(call: Call) -> Iterator[str]:
-    """Yield the features that the arguments of a call need."""
-    yield from (name for name in call.dtypes if name in FEATURES)
+    """Yield the features that the arguments of a call need: dtypes of the CPU only if nothing else is there."""
+    there = [each for each in tree_flatten(call.arguments)[0] if not is_on_cpu(each)]
+    has_tensors = any(isinstance(each, torch.Tensor) for each in there)
+    yield from (name for name in (dtypes_in(there) if has_tensors else call.dtypes) if name in FEATURES)
     layouts = [each.layout for each in call.tensors]
     if any(layout is getattr(torch, "jagged", None) for layout in layouts):
         yield "nested"
@@ -152,6 +163,10 @@ def features_of(call: Call) -> Iterator[str]:
         yield "strides"
     if any(each.numel() == 0 for each in call.tensors):
         yield "empty"
+
+
+def is_on_cpu(argument: Any) -> bool:
+    return isinstance(argument, torch.Tensor) and argument.device.type == "cpu"
 
 
 class Prober:
@@ -202,6 +217,8 @@ class Prober:
             found["copying"] = "aliasing-views"
         if self.lacks("random-state"):
             found["forgetting"] = "random-state"
+        if "repr" in used and self.lacks("repr"):
+            found["unshown"] = "repr"
         return {limit: f"{self.device} lacks {name}: {self.why_missing(name)}" for limit, name in found.items()}
 
     def why_other_dtype(self, failures: Sequence[Dict[str, Any]]) -> Optional[str]:

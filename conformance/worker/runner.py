@@ -100,6 +100,8 @@ class Runner:
         else:
             why = next((message for message, may_be in errors.items() if may_be), None)
             why = why or self.prober.why_raising(errors)
+        if "repr(" in repr(program["steps"]):
+            recorder.used.add("repr")
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
         return why or why_limited(program, answer, self.prober.limits(recorder.used), limited)
 

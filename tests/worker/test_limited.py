@@ -8,7 +8,7 @@ import pytest
 from running import case_of, request_of, running_engine
 
 from conformance.worker.beside import Beside
-from conformance.worker.limited import is_alike
+from conformance.worker.limited import LIMITS, is_alike
 from conformance.worker.runner import why_limited
 
 DIGITS = """
@@ -52,6 +52,11 @@ CHECKED = """
     - x = tensor([0.3], dtype=torch.float64, requires_grad=True)
     - expect: {"autograd.gradcheck(lambda t: t.exp().sin() * 7, x)": true}
     """
+SHOWN = """
+    - x = ones(2, requires_grad=True)
+    - shown = [repr(x), repr(Parameter(x.detach()))]
+    - expect: {"['requires_grad=True' in text for text in shown]": [true, true]}
+    """
 
 
 def limited(steps: str, *names: str) -> dict[str, Any]:
@@ -69,10 +74,11 @@ def limited(steps: str, *names: str) -> dict[str, Any]:
         (WHOLE, "narrowing", ["x.argmax().dtype == torch.int64"]),
         (DRAWN, "forgetting", ["(x.grad - expected).abs().max().item()"]),
         (CHECKED, "rounding", ["autograd.gradcheck(lambda t: t.exp().sin() * 7, x)"]),
+        (SHOWN, "unshown", ["['requires_grad=True' in text for text in shown]"]),
     ],
 )
 def test_what_a_limit_changes_fails_and_nothing_else(steps: str, limit: str, paths: list[str]) -> None:
-    for name in ("rounding", "narrowing", "copying", "forgetting"):
+    for name in LIMITS:
         found = limited(steps, name)
         if name == limit:
             assert [failure["path"] for failure in found["failures"]] == paths
@@ -116,6 +122,7 @@ def test_differences_of_rounded_values_are_seen_by_any_gradcheck() -> None:
     assert is_alike(
         outcome("gradcheck(f)", exception="RuntimeError"), outcome("gradcheck(g)", exception="RuntimeError")
     )
+    assert not is_alike(outcome("gradcheck(f)", exception="IndexError"), checked)  # no difference of values
     assert not is_alike(checked, outcome("f"))
     assert not is_alike(outcome("gradcheck(f)", "f"), checked)
 
