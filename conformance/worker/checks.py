@@ -95,7 +95,7 @@ def is_node_of(observed: Any, expected: Any, device: str) -> bool:
 
 
 def class_of(value: Any) -> str:
-    """Return the name of a value's class; one of a device with a class of its own for tensors may be a Parameter, too."""
+    """Return the name of a value's class; one that a device has for all its tensors may be that of a Parameter too."""
     is_tensor = isinstance(value, torch.Tensor) and value.device.type not in FULL_DEVICES
     parameter = torch.nn.Parameter
     is_marked = is_tensor and isinstance(value, parameter) and not issubclass(type(value), parameter)

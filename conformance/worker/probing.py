@@ -23,6 +23,7 @@ from typing import (
 )
 
 import torch
+from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
@@ -62,6 +63,26 @@ class Call(NamedTuple):
     @property
     def dtypes(self) -> List[str]:
         return dtypes_in(self.arguments)
+
+
+class FunctionRecorder(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, keeps the last call of a function of torch that raised an error.
+
+    A device with a class of tensors of its own may do what it is asked for before PyTorch dispatches any operation.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.is_on = type(torch.ones(1).to(device)) is not torch.Tensor
+        self.raised: Optional[Call] = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return func(*args, **(kwargs or {}))
+        except Exception as error:
+            if self.is_on:
+                self.raised = Call(func, (args, kwargs or {}), error)
+            raise
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
@@ -137,9 +158,9 @@ def waiter(device: str) -> Callable[[], Any]:
 def wait_of_accelerator(device: str) -> Callable[[], Any]:
     """Return the function that waits for torch's accelerator if that is this device, which may offer none itself."""
     accelerator = getattr(torch, "accelerator", None)  # newer than torch 2.5
-    current = accelerator.current_accelerator() if accelerator is not None else None
-    is_that = current is not None and current.type == device.partition(":")[0]
-    wait: Callable[[], Any] = accelerator.synchronize if is_that else lambda: None
+    if accelerator is None or getattr(accelerator.current_accelerator(), "type", None) != device.partition(":")[0]:
+        return lambda: None
+    wait: Callable[[], Any] = accelerator.synchronize
     return wait
 
 
@@ -249,13 +270,18 @@ class Prober:
             why = self.why_missing(feature)
             if why not in ("", WRONG):
                 return f"{self.device} lacks {feature}: {why}"
+        return self.why_not_working(call)
+
+    def why_not_working(self, call: Call) -> Optional[str]:
+        """Return that the operation or function of a call doesn't work on the device, or None where it does."""
         if ABOUT_ARGUMENTS.search(str(call.error)):
             return None
         key = (str(call.operation), *call.dtypes, *(tuple(each.shape) for each in call.tensors))
         if key not in self.operations:
             self.operations[key] = why_failing(call, self.device, self.wait)
         why = self.operations[key]
-        return f"{call.operation} does not work on {self.device} in {', '.join(call.dtypes)}: {why}" if why else None
+        name = resolve_name(call.operation) or call.operation
+        return f"{name} does not work on {self.device} in {', '.join(call.dtypes)}: {why}" if why else None
 
 
 def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:

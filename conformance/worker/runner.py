@@ -25,7 +25,7 @@ from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import is_alike
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
-from conformance.worker.probing import Prober, Recorder, waiter
+from conformance.worker.probing import FunctionRecorder, Prober, Recorder, waiter
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.storage import why_hidden
@@ -92,14 +92,16 @@ class Runner:
             why = layouts.why_different(failures)
             if why is not None:
                 return why
-        recorder = Recorder(self.device, self.prober.wait)
-        self.run(program, within(recorder))
-        call = recorder.raised
+        recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
+        self.run(program, within(functions, recorder))
+        call, called = recorder.raised, functions.raised
         if call is not None and message_of(call.error) in errors:
             why = self.prober.why_lacking(call)
         else:
             why = next((message for message, may_be in errors.items() if may_be), None)
             why = why or self.prober.why_raising(errors)
+            if called is not None and message_of(called.error) in errors:
+                why = why or self.prober.why_not_working(called)
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
@@ -120,12 +122,15 @@ def why_limited(
     return "; ".join(limits[name] for name in found) if found else None
 
 
-def within(mode: Any) -> Callable[[CaseRun], Dict[str, Any]]:
-    """Return the run through all steps while a mode is on."""
+def within(*modes: Any) -> Callable[[CaseRun], Dict[str, Any]]:
+    """Return the run through all steps while modes are on."""
 
     def go(run: CaseRun) -> Dict[str, Any]:
-        with mode:
-            return run.all_steps()
+        with contextlib.ExitStack() as stack:
+            for mode in modes:
+                stack.enter_context(mode)
+            outcome: Dict[str, Any] = run.all_steps()
+        return outcome
 
     return go
 

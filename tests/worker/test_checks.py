@@ -684,10 +684,10 @@ def test_a_warning_of_torch_counts_on_every_device(warning: warnings.WarningMess
     assert failures_of_warnings(nothing, [*OF_BACK_ENDS, warning], "mps") != []
 
 
-class OfDevice(torch.Tensor):
+class OfDevice(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
     """A class that all tensors of a device have, as torchax's."""
 
-    device = torch.device("meta")  # type: ignore[assignment]
+    device = torch.device("meta")
 
 
 def test_a_parameter_of_a_class_of_a_device_is_one() -> None:

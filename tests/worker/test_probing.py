@@ -12,6 +12,7 @@ import torch
 from conformance.worker.features import FEATURES, WRONG, LessPrecise, why_missing
 from conformance.worker.probing import (
     Call,
+    FunctionRecorder,
     Prober,
     Recorder,
     features_of,
@@ -157,6 +158,32 @@ def test_memory_that_runs_out_while_looking_is_no_sign(monkeypatch: pytest.Monke
     assert why_failing(call(torch.exp, torch.ones(3)), "fake", idle) == ""
 
 
+def test_functions_are_looked_at_where_tensors_have_a_class_that_may_do_without_the_dispatcher(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Own(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
+        """All tensors of a device."""
+
+    def raised_call() -> Call | None:
+        recorder = FunctionRecorder("meta")
+        with recorder, pytest.raises(RuntimeError):
+            torch.ones(2).view(5)
+        return recorder.raised
+
+    assert raised_call() is None
+    move = torch.Tensor.to
+    monkeypatch.setattr(torch.Tensor, "to", lambda *given: move(*given).as_subclass(Own))
+    raised = raised_call()
+    assert raised is not None
+    assert raised.operation is torch.Tensor.view
+    monkeypatch.undo()
+    Fake(monkeypatch, lambda *_: True)
+    told = Prober("fake").why_not_working(call(torch.Tensor.resize_, torch.ones(2), 3))
+    assert told == "torch.Tensor.resize_ does not work on fake in float32: RuntimeError: not here"
+    Fake(monkeypatch, lambda *_: False)
+    assert Prober("fake").why_not_working(call(torch.Tensor.resize_, torch.ones(2), 3)) is None
+
+
 def test_a_device_without_a_function_to_wait_is_waited_for_as_the_accelerator_that_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -187,7 +214,7 @@ def test_tensors_of_the_cpu_beside_those_of_a_device_need_none_of_its_features()
 
 
 def test_a_class_of_tensors_with_a_repr_of_its_own_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Own(torch.Tensor):
+    class Own(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
         def __repr__(self, *, tensor_contents: Any = None) -> str:
             return "Own()"
 
