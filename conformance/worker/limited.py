@@ -59,13 +59,22 @@ class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types 
 
 
 class Copying(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
-    """While it is on, views have memory of their own; detach() shares it, by which autograd itself keeps gradients."""
+    """While it is on, views have memory of their own; detach() shares it, by which autograd itself keeps gradients.
+
+    With names of operations, such as aten::unfold, only what these give.
+    """
 
     is_on = True
+
+    def __init__(self, *operations: str) -> None:
+        super().__init__()
+        self.operations = operations
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if not self.is_on or not gives_view(func) or func.__name__ == "detach.default":
+            return result
+        if self.operations and func._schema.name not in self.operations:
             return result
         return tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, result)
 
@@ -104,10 +113,13 @@ LIMITS: Dict[str, Any] = {
 
 
 class Limits:
-    """The run of a case under limits. What is expected of it is worked out without them."""
+    """The run of a case under limits: names in LIMITS, each with what it is about.
+
+    What is expected of the case is worked out without them.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self.modes: List[Any] = [LIMITS[name]() for name in names]
+        self.modes: List[Any] = [LIMITS[name](*operations) for name, *operations in map(str.split, names)]
         self.references: Any = None
 
     def __call__(self, run: Any) -> Dict[str, Any]:

@@ -20,7 +20,7 @@ from conformance.worker.failures import (
     may_have_other_words,
 )
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
+from conformance.worker.lacking import COPIED, declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import is_alike
 from conformance.worker.namespace import offer
@@ -49,6 +49,7 @@ class Runner:
         self.declared = declared_by(profile)
         self.synchronize = synchronizer(device, profile.get("synchronize", ""))
         self.errors: Dict[str, bool] = {}  # messages in the last case, and whether they may speak of something missing
+        self.warned: List[warnings.WarningMessage] = []  # in the last case
         self.prober = Prober(device, self.declared.absent)
         global_state.add_classes(shared_classes(self.offered))
 
@@ -63,6 +64,7 @@ class Runner:
         self.global_state.begin(self.device, run.dtype, self.generator)
         try:
             with warnings.catch_warnings(record=True) as run.warned:
+                self.warned = run.warned
                 warnings.simplefilter("always")
                 outcome = run.guarded(go or CaseRun.all_steps)
         finally:
@@ -105,7 +107,8 @@ class Runner:
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
-        return why or why_limited(program, answer, self.prober.limits(recorder.used), limited)
+        limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.warned, self.device)}
+        return why or why_limited(program, answer, limits, limited)
 
 
 def why_limited(
@@ -120,6 +123,14 @@ def why_limited(
     ways = [[name] for name in limits] + ([list(limits)] if len(limits) > 1 else [])
     found = next((names for names in ways if is_alike(answer, limited(program, names))), None)
     return "; ".join(limits[name] for name in found) if found else None
+
+
+def limits_of_copies(warned: Sequence[warnings.WarningMessage], device: str) -> Dict[str, str]:
+    """Return the limit under which operations that a device lacks give copies in place of views, with the reason."""
+    found = (COPIED.search(str(warning.message)) for warning in warned)
+    names = sorted({match[1] for match in found if match is not None})
+    limit = " ".join(["copying", *names])
+    return {limit: f"{device} lacks {', '.join(names)}, and copies in place of views"} if names else {}
 
 
 def within(*modes: Any) -> Callable[[CaseRun], Dict[str, Any]]:
