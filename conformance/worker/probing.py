@@ -6,6 +6,7 @@ that the CPU accepts. One that works there and fails in a case is at fault.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import (
     Any,
@@ -73,7 +74,9 @@ class FunctionRecorder(TorchFunctionMode):  # type: ignore[misc]  # torch has no
 
     def __init__(self, device: str) -> None:
         super().__init__()
-        self.is_on = type(torch.ones(1).to(device)) is not torch.Tensor
+        self.is_on = False
+        with contextlib.suppress(Exception):  # such as that there is no memory left
+            self.is_on = type(torch.ones(1).to(device)) is not torch.Tensor
         self.raised: Optional[Call] = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
