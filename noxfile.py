@@ -4,6 +4,7 @@
     nox -t 2.6.0                one of them, or several
     nox -- --device cuda        with options for pytest
     nox -s publish              make the reports of the matrix the published ones
+    nox -t xla                  a back-end from outside of PyTorch that runs on the CPU: xla, jax or vulkan
 
 `conformance/releases/releases.json` lists the releases. A matrix that was interrupted continues where it stopped: a
 release is run again only if the suite has changed since. A release that can't be installed gets a placeholder report.
@@ -28,6 +29,12 @@ MATRIX = Path("reports/matrix")
 PUBLISHED = Path("reports/published")
 PROGRESS = MATRIX / "progress"  # for each release, the state of the suite and the path of its report
 RELEASES = load_releases()
+# What installs the device of a profile on a machine without an accelerator; vulkan needs Mesa's drivers besides.
+BACK_ENDS = {
+    "xla": ["torch==2.9.0", "torch_xla==2.9.0", "numpy"],
+    "jax": ["torch==2.9.0", "torchax==0.0.13", "jax[cpu]==0.10.2", "numpy"],
+    "vulkan": ["torch==2.13.0", "torchvulkan==0.2.1", "numpy"],
+}
 
 nox.needs_version = ">=2024.4"
 nox.options.sessions = ["torch", "page"]
@@ -70,6 +77,17 @@ def run(session: nox.Session, release: Release) -> Path:
     if not new:
         session.error(f"torch {release.torch}: no report; see {log}")
     return new[0]
+
+
+@nox.session(python=RELEASES.python)
+@nox.parametrize("profile", [nox.param(each, id=each, tags=[each]) for each in BACK_ENDS])
+def back_end(session: nox.Session, profile: str) -> None:
+    """Run the suite on a back-end, with the CPU as its hardware; its report goes to reports/back-ends."""
+    session.install(*BACK_ENDS[profile])
+    command = (sys.executable, "-m", "pytest", "-q", "--profile", profile, "--require-device", profile)
+    command += ("--python", str(shutil.which("python", path=session.bin)), "--report", "reports/back-ends")
+    hardware = {"PJRT_DEVICE": "CPU", "JAX_PLATFORMS": "cpu"}
+    session.run(*command, *session.posargs, external=True, env=hardware)
 
 
 def suite_state(release: Release, arguments: list[str]) -> str:

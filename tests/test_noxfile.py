@@ -25,6 +25,8 @@ def test_each_release_has_a_session() -> None:
     done = subprocess.run([*NOX, "--list"], cwd=ROOT, check=True, capture_output=True, text=True)
     for release in load_releases().releases:
         assert f"* torch({release.torch})" in done.stdout
+    for profile in ("xla", "jax", "vulkan"):
+        assert f"- back_end({profile})" in done.stdout
     assert "* page" in done.stdout
     assert "- publish" in done.stdout
 

@@ -94,6 +94,14 @@ def is_node_of(observed: Any, expected: Any, device: str) -> bool:
     return agree(observed, expected, EXACT) or bool(pattern and observed and re.fullmatch(pattern, observed))
 
 
+def class_of(value: Any) -> str:
+    """Return the name of a value's class; one that a device has for all its tensors may be that of a Parameter too."""
+    is_tensor = isinstance(value, torch.Tensor) and value.device.type not in FULL_DEVICES
+    parameter = torch.nn.Parameter
+    is_marked = is_tensor and isinstance(value, parameter) and not issubclass(type(value), parameter)
+    return "Parameter" if is_marked else type(value).__name__
+
+
 def sees_nodes(look: Callable[[Any], Any]) -> Check:
     """Return a check that compares names of nodes."""
 
@@ -247,7 +255,7 @@ CHECKS: Dict[str, Check] = {
     "layout": sees(looks_at_memory(lambda t: str(t.layout).rpartition(".")[2])),
     "dtype": sees(dtype_of, lambda name, case: case.dtype_name if name == "target" else name),
     "device": sees(device_of, lambda name, case: case.device.partition(":")[0] if name == "target" else name),
-    "type": sees(lambda t: type(t).__name__),
+    "type": sees(class_of),
     "is": is_same(True),
     "is_not": is_same(False),
     "shares_storage": is_shared(True),

@@ -29,6 +29,10 @@ class Contiguous(Exception):
     """A device lays out each tensor anew."""
 
 
+class OwnWords(Exception):
+    """Tensors of a device are of a class that shows itself in its own way."""
+
+
 def name_of_dtype(dtype: torch.dtype) -> str:
     return str(dtype).rpartition(".")[2]
 
@@ -153,6 +157,13 @@ def has_subclasses(device: str) -> Any:
     return type(torch.ones(2).to(device).as_subclass(Own) + 1) is Own
 
 
+def has_repr(device: str) -> Any:
+    leaf = torch.ones(2).to(device).requires_grad_()
+    if type(leaf).__repr__ is not torch.Tensor.__repr__:
+        raise OwnWords(f"{type(leaf).__module__}.{type(leaf).__name__} has a repr() of its own")
+    return "requires_grad=True" in repr(leaf)
+
+
 # Each is given a device, and returns something false or raises an error where the device lacks the feature.
 FEATURES: Dict[str, Callable[[str], Any]] = {
     **{
@@ -174,6 +185,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "pickle": has_pickle,
     "threads": has_threads,
     "subclasses": has_subclasses,
+    "repr": has_repr,
 }
 
 

@@ -36,6 +36,10 @@ NOT_BUILT = re.compile(
 )
 
 
+# What PyTorch's fallback to the CPU warns of when it gives a copy in place of a view.
+COPIED = re.compile(r"operator (aten::\w+)\S* appears to be a view operator, but it has no implementation")
+
+
 # What the profile of a device says: features that it lacks by design, and messages that say "not implemented".
 Declared = NamedTuple("Declared", [("absent", Tuple[str, ...]), ("not_implemented", Tuple[Pattern[str], ...])])
 NOTHING_DECLARED = Declared((), ())

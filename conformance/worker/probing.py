@@ -6,6 +6,7 @@ that the CPU accepts. One that works there and fails in a case is at fault.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import (
     Any,
@@ -23,6 +24,7 @@ from typing import (
 )
 
 import torch
+from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
@@ -62,6 +64,28 @@ class Call(NamedTuple):
     @property
     def dtypes(self) -> List[str]:
         return dtypes_in(self.arguments)
+
+
+class FunctionRecorder(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, keeps the last call of a function of torch that raised an error.
+
+    A device with a class of tensors of its own may do what it is asked for before PyTorch dispatches any operation.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.is_on = False
+        with contextlib.suppress(Exception):  # such as that there is no memory left
+            self.is_on = type(torch.ones(1).to(device)) is not torch.Tensor
+        self.raised: Optional[Call] = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return func(*args, **(kwargs or {}))
+        except Exception as error:
+            if self.is_on:
+                self.raised = Call(func, (args, kwargs or {}), error)
+            raise
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
@@ -126,7 +150,7 @@ def waiter(device: str) -> Callable[[], Any]:
 
     Of a device that has none, or one that does not work, it does nothing.
     """
-    wait: Callable[[], Any] = getattr(device_module(device), "synchronize", None) or (lambda: None)
+    wait: Callable[[], Any] = getattr(device_module(device), "synchronize", None) or wait_of_accelerator(device)
     try:
         wait()
     except Exception:
@@ -134,15 +158,26 @@ def waiter(device: str) -> Callable[[], Any]:
     return wait
 
 
+def wait_of_accelerator(device: str) -> Callable[[], Any]:
+    """Return the function that waits for torch's accelerator if that is this device, which may offer none itself."""
+    accelerator = getattr(torch, "accelerator", None)  # newer than torch 2.5
+    if accelerator is None or getattr(accelerator.current_accelerator(), "type", None) != device.partition(":")[0]:
+        return lambda: None
+    wait: Callable[[], Any] = accelerator.synchronize
+    return wait
+
+
 OF_STRIDES = re.compile(r"\baten::as_strided\b")
 NAMED = ("deepcopy", "pickle")  # errors about these say so
 # A device that lacks these raises outside of its operations.
-UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses")
+UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses", "repr")
 
 
 def features_of(call: Call) -> Iterator[str]:
-    """Yield the features that the arguments of a call need."""
-    yield from (name for name in call.dtypes if name in FEATURES)
+    """Yield the features that the arguments of a call need: dtypes of the CPU only if nothing else is there."""
+    there = [each for each in tree_flatten(call.arguments)[0] if not is_on_cpu(each)]
+    has_tensors = any(isinstance(each, torch.Tensor) for each in there)
+    yield from (name for name in (dtypes_in(there) if has_tensors else call.dtypes) if name in FEATURES)
     layouts = [each.layout for each in call.tensors]
     if any(layout is getattr(torch, "jagged", None) for layout in layouts):
         yield "nested"
@@ -152,6 +187,10 @@ def features_of(call: Call) -> Iterator[str]:
         yield "strides"
     if any(each.numel() == 0 for each in call.tensors):
         yield "empty"
+
+
+def is_on_cpu(argument: Any) -> bool:
+    return isinstance(argument, torch.Tensor) and argument.device.type == "cpu"
 
 
 class Prober:
@@ -202,6 +241,8 @@ class Prober:
             found["copying"] = "aliasing-views"
         if self.lacks("random-state"):
             found["forgetting"] = "random-state"
+        if "repr" in used and self.lacks("repr"):
+            found["unshown"] = "repr"
         return {limit: f"{self.device} lacks {name}: {self.why_missing(name)}" for limit, name in found.items()}
 
     def why_other_dtype(self, failures: Sequence[Dict[str, Any]]) -> Optional[str]:
@@ -232,13 +273,18 @@ class Prober:
             why = self.why_missing(feature)
             if why not in ("", WRONG):
                 return f"{self.device} lacks {feature}: {why}"
+        return self.why_not_working(call)
+
+    def why_not_working(self, call: Call) -> Optional[str]:
+        """Return that the operation or function of a call doesn't work on the device, or None where it does."""
         if ABOUT_ARGUMENTS.search(str(call.error)):
             return None
         key = (str(call.operation), *call.dtypes, *(tuple(each.shape) for each in call.tensors))
         if key not in self.operations:
             self.operations[key] = why_failing(call, self.device, self.wait)
         why = self.operations[key]
-        return f"{call.operation} does not work on {self.device} in {', '.join(call.dtypes)}: {why}" if why else None
+        name = resolve_name(call.operation) or call.operation
+        return f"{name} does not work on {self.device} in {', '.join(call.dtypes)}: {why}" if why else None
 
 
 def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:

@@ -20,12 +20,12 @@ from conformance.worker.failures import (
     may_have_other_words,
 )
 from conformance.worker.isolation import GlobalState
-from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
+from conformance.worker.lacking import COPIED, declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import is_alike
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
-from conformance.worker.probing import Prober, Recorder, waiter
+from conformance.worker.probing import FunctionRecorder, Prober, Recorder, waiter
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.storage import why_hidden
@@ -49,6 +49,7 @@ class Runner:
         self.declared = declared_by(profile)
         self.synchronize = synchronizer(device, profile.get("synchronize", ""))
         self.errors: Dict[str, bool] = {}  # messages in the last case, and whether they may speak of something missing
+        self.warned: List[warnings.WarningMessage] = []  # in the last case
         self.prober = Prober(device, self.declared.absent)
         global_state.add_classes(shared_classes(self.offered))
 
@@ -63,6 +64,7 @@ class Runner:
         self.global_state.begin(self.device, run.dtype, self.generator)
         try:
             with warnings.catch_warnings(record=True) as run.warned:
+                self.warned = run.warned
                 warnings.simplefilter("always")
                 outcome = run.guarded(go or CaseRun.all_steps)
         finally:
@@ -92,16 +94,21 @@ class Runner:
             why = layouts.why_different(failures)
             if why is not None:
                 return why
-        recorder = Recorder(self.device, self.prober.wait)
-        self.run(program, within(recorder))
-        call = recorder.raised
+        recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
+        self.run(program, within(functions, recorder))
+        call, called = recorder.raised, functions.raised
         if call is not None and message_of(call.error) in errors:
             why = self.prober.why_lacking(call)
         else:
             why = next((message for message, may_be in errors.items() if may_be), None)
             why = why or self.prober.why_raising(errors)
+            if called is not None and message_of(called.error) in errors:
+                why = why or self.prober.why_not_working(called)
+        if "repr(" in repr(program["steps"]):
+            recorder.used.add("repr")
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
-        return why or why_limited(program, answer, self.prober.limits(recorder.used), limited)
+        limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.warned, self.device)}
+        return why or why_limited(program, answer, limits, limited)
 
 
 def why_limited(
@@ -118,12 +125,23 @@ def why_limited(
     return "; ".join(limits[name] for name in found) if found else None
 
 
-def within(mode: Any) -> Callable[[CaseRun], Dict[str, Any]]:
-    """Return the run through all steps while a mode is on."""
+def limits_of_copies(warned: Sequence[warnings.WarningMessage], device: str) -> Dict[str, str]:
+    """Return the limit under which operations that a device lacks give copies in place of views, with the reason."""
+    found = (COPIED.search(str(warning.message)) for warning in warned)
+    names = sorted({match[1] for match in found if match is not None})
+    limit = " ".join(["copying", *names])
+    return {limit: f"{device} lacks {', '.join(names)}, and copies in place of views"} if names else {}
+
+
+def within(*modes: Any) -> Callable[[CaseRun], Dict[str, Any]]:
+    """Return the run through all steps while modes are on."""
 
     def go(run: CaseRun) -> Dict[str, Any]:
-        with mode:
-            return run.all_steps()
+        with contextlib.ExitStack() as stack:
+            for mode in modes:
+                stack.enter_context(mode)
+            outcome: Dict[str, Any] = run.all_steps()
+        return outcome
 
     return go
 

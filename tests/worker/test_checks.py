@@ -17,7 +17,7 @@ from conformance.language.schema import load_schema
 from conformance.render.script.carried import PIECES, entry
 from conformance.worker import checks, storage
 from conformance.worker.checks import CHECKS as REGISTRY
-from conformance.worker.checks import is_node_of
+from conformance.worker.checks import class_of, is_node_of
 from conformance.worker.engine import Engine
 from conformance.worker.failures import TORCH, failures_of_warnings, portable_message
 from conformance.worker.runner import synchronizer
@@ -682,6 +682,18 @@ def test_a_warning_of_a_back_end_is_none_of_autograd(warning: warnings.WarningMe
 def test_a_warning_of_torch_counts_on_every_device(warning: warnings.WarningMessage) -> None:
     nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
     assert failures_of_warnings(nothing, [*OF_BACK_ENDS, warning], "mps") != []
+
+
+class OfDevice(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
+    """A class that all tensors of a device have, as torchax's."""
+
+    device = torch.device("meta")
+
+
+def test_a_parameter_of_a_class_of_a_device_is_one() -> None:
+    assert class_of(torch.nn.Parameter(torch.ones(2).as_subclass(OfDevice))) == "Parameter"
+    assert class_of(torch.ones(2).as_subclass(OfDevice)) == "OfDevice"
+    assert class_of(torch.nn.parameter.UninitializedParameter()) == "UninitializedParameter"
 
 
 def test_nodes_of_composed_functions_may_have_other_names_on_other_devices() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
 from running import case_of, request_of, running_engine
 
 from conformance.worker.beside import Beside
-from conformance.worker.limited import is_alike
-from conformance.worker.runner import why_limited
+from conformance.worker.limited import LIMITS, is_alike
+from conformance.worker.runner import limits_of_copies, why_limited
 
 DIGITS = """
     - x = tensor([0.1], dtype=torch.float64, requires_grad=True)
@@ -52,6 +53,11 @@ CHECKED = """
     - x = tensor([0.3], dtype=torch.float64, requires_grad=True)
     - expect: {"autograd.gradcheck(lambda t: t.exp().sin() * 7, x)": true}
     """
+SHOWN = """
+    - x = ones(2, requires_grad=True)
+    - shown = [repr(x), repr(Parameter(x.detach()))]
+    - expect: {"['requires_grad=True' in text for text in shown]": [true, true]}
+    """
 
 
 def limited(steps: str, *names: str) -> dict[str, Any]:
@@ -69,15 +75,42 @@ def limited(steps: str, *names: str) -> dict[str, Any]:
         (WHOLE, "narrowing", ["x.argmax().dtype == torch.int64"]),
         (DRAWN, "forgetting", ["(x.grad - expected).abs().max().item()"]),
         (CHECKED, "rounding", ["autograd.gradcheck(lambda t: t.exp().sin() * 7, x)"]),
+        (SHOWN, "unshown", ["['requires_grad=True' in text for text in shown]"]),
     ],
 )
 def test_what_a_limit_changes_fails_and_nothing_else(steps: str, limit: str, paths: list[str]) -> None:
-    for name in ("rounding", "narrowing", "copying", "forgetting"):
+    for name in LIMITS:
         found = limited(steps, name)
         if name == limit:
             assert [failure["path"] for failure in found["failures"]] == paths
         elif {name, limit} != {"rounding", "narrowing"}:
             assert found["status"] == "pass", found
+
+
+PARTS = """
+    - x = tensor([1.0, 2.0, 3.0, 4.0])
+    - x[0].mul_(5)
+    - x.unfold(0, 2, 1)[1].zero_()
+    - expect: {x: {value: [5.0, 0.0, 0.0, 4.0]}}
+    """
+
+
+def test_only_views_of_operations_that_a_device_has_copies_for_are_copies() -> None:
+    failures = limited(PARTS.replace("0.0, 0.0", "2.0, 3.0"), "copying aten::select")["failures"]
+    assert [(failure["path"], failure["observed"]) for failure in failures] == [("x", "[1.0, 2.0, 3.0, 4.0]")]
+    assert limited(PARTS, "copying aten::view_as_real")["status"] == "pass"
+
+
+def test_the_fallback_of_pytorch_tells_which_views_are_copies() -> None:
+    words = (
+        '0The operator aten::{} appears to be a view operator, but it has no implementation for the backend "toy:0".'
+    )
+    given = [words.format("unfold"), words.format("select.int"), words.format("unfold"), "it is slow"]
+    warned = [warnings.WarningMessage(UserWarning(text), UserWarning, "", 1) for text in given]
+    assert limits_of_copies(warned, "toy") == {
+        "copying aten::select aten::unfold": "toy lacks aten::select, aten::unfold, and copies in place of views"
+    }
+    assert limits_of_copies(warned[3:], "toy") == {}
 
 
 def test_what_fails_on_the_cpu_without_a_limit_is_not_put_down_to_one() -> None:
@@ -116,6 +149,7 @@ def test_differences_of_rounded_values_are_seen_by_any_gradcheck() -> None:
     assert is_alike(
         outcome("gradcheck(f)", exception="RuntimeError"), outcome("gradcheck(g)", exception="RuntimeError")
     )
+    assert not is_alike(outcome("gradcheck(f)", exception="IndexError"), checked)  # no difference of values
     assert not is_alike(checked, outcome("f"))
     assert not is_alike(outcome("gradcheck(f)", "f"), checked)
 

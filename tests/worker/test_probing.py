@@ -12,6 +12,7 @@ import torch
 from conformance.worker.features import FEATURES, WRONG, LessPrecise, why_missing
 from conformance.worker.probing import (
     Call,
+    FunctionRecorder,
     Prober,
     Recorder,
     features_of,
@@ -155,6 +156,75 @@ def test_memory_that_runs_out_while_looking_is_no_sign(monkeypatch: pytest.Monke
         lambda *given: None if given[2] == "cpu" else RuntimeError("CUDA out of memory"),
     )
     assert why_failing(call(torch.exp, torch.ones(3)), "fake", idle) == ""
+
+
+def test_functions_are_looked_at_where_tensors_have_a_class_that_may_do_without_the_dispatcher(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Own(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
+        """All tensors of a device."""
+
+    def raised_call() -> Call | None:
+        recorder = FunctionRecorder("meta")
+        with recorder, pytest.raises(RuntimeError):
+            torch.ones(2).view(5)
+        return recorder.raised
+
+    assert raised_call() is None
+    move = torch.Tensor.to
+    monkeypatch.setattr(torch.Tensor, "to", lambda *given: move(*given).as_subclass(Own))
+    raised = raised_call()
+    assert raised is not None
+    assert raised.operation is torch.Tensor.view
+    monkeypatch.undo()
+    Fake(monkeypatch, lambda *_: True)
+    told = Prober("fake").why_not_working(call(torch.Tensor.resize_, torch.ones(2), 3))
+    assert told == "torch.Tensor.resize_ does not work on fake in float32: RuntimeError: not here"
+    Fake(monkeypatch, lambda *_: False)
+    assert Prober("fake").why_not_working(call(torch.Tensor.resize_, torch.ones(2), 3)) is None
+
+
+def test_a_device_without_a_function_to_wait_is_waited_for_as_the_accelerator_that_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[str] = []
+    current = types.SimpleNamespace(type="fake")
+    accelerator = types.SimpleNamespace(
+        current_accelerator=lambda: current, synchronize=lambda: waited.append("accelerator")
+    )
+    monkeypatch.setattr(torch, "accelerator", accelerator, raising=False)
+    waiter("fake:1")()
+    assert waited == ["accelerator"] * 2  # once to try it
+    waiter("other")()
+    monkeypatch.setattr(accelerator, "current_accelerator", lambda: None)
+    waiter("fake")()
+    monkeypatch.setattr(torch, "accelerator", None)
+    waiter("fake")()
+    assert len(waited) == 2
+
+
+def test_tensors_of_the_cpu_beside_those_of_a_device_need_none_of_its_features() -> None:
+    there = torch.ones(2, device="meta")
+    wide = torch.ones(2, dtype=torch.float64)
+    assert list(features_of(call(torch.Tensor.copy_, torch.ones(2, device="meta", dtype=torch.float16), wide))) == [
+        "float16"
+    ]
+    assert list(features_of(call(torch.Tensor.copy_, there, wide))) == []
+    assert list(features_of(call(torch.Tensor.to, wide, torch.device("meta")))) == ["float64"]
+
+
+def test_a_class_of_tensors_with_a_repr_of_its_own_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
+        def __repr__(self, *, tensor_contents: Any = None) -> str:
+            return "Own()"
+
+    assert why_missing("repr", "cpu") == ""
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, _: tensor.as_subclass(Own))
+    why = "OwnWords: test_probing.Own has a repr() of its own"
+    assert why_missing("repr", "fake") == why.replace("test_probing", __name__)
+    prober = Prober("fake")
+    assert prober.limits({"repr"})["unshown"] == f"fake lacks repr: {prober.why_missing('repr')}"
+    assert "unshown" not in prober.limits(set())
 
 
 def test_a_device_is_waited_for_with_what_its_module_has_if_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
