@@ -39,6 +39,9 @@ ELSEWHERE = {
     "git diff --stat": "is of git alone",
     "nox": "installs every release",
     "nox -s publish": "is for maintainers, on reports of every release; tests/test_noxfile.py runs it on others",
+    **dict.fromkeys(
+        ["nox -t xla", "nox -t jax", "nox -t vulkan"], "installs a back-end, and runs the suite for minutes"
+    ),
     "nox -t 2.6.0": "installs a release; tests/test_noxfile.py runs the session on one that doesn't exist",
     "nox -t 2.6.0 -s torch": "installs a release; tests/test_noxfile.py runs the session on one that doesn't exist",
     "npm exec --package=typescript@5.9.3 -- tsc -p .": "brings a compiler; .ci/run runs it",

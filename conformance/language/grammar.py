@@ -79,6 +79,7 @@ class Checker:
     def __init__(self, parsed: Parsed, names: Names) -> None:
         self.parsed = parsed
         self.names = names
+        self.owners: set[ast.AST] = set()  # nodes that are visited as a part of an attribute
 
     def found(self, node: ast.AST, message: str, hint: str = "") -> None:
         line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -150,7 +151,10 @@ class Checker:
         assert isinstance(node, ast.Attribute)
         name = node.attr
         namespace = self.namespace(node.value, scopes)
-        if namespace is not None:
+        self.owners.add(node.value)
+        if node not in self.owners and (self.namespace(node, scopes) or "").startswith("ops"):
+            self.found(node, f"{ast.unparse(node)} is no value", "name an operation in it")
+        elif namespace is not None:
             if not isinstance(node.ctx, ast.Load):
                 self.found(node, f"{ast.unparse(node)} belongs to the vocabulary and can't be set")
             elif name in vocabulary.NAMESPACES[namespace]:

@@ -106,7 +106,7 @@ class Trial:
 
     At most points those along one direction in each input come first: they tell smooth points, and whether a gradient
     is right, by its sum along it. Each derivative by each number, of which there are many, is found only where they
-    don't settle it.
+    leave it open.
     """
 
     def __init__(self, operation: Operation, point: Point, is_elementwise: bool) -> None:

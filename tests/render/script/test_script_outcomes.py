@@ -473,7 +473,8 @@ def test_each_check_holds_and_fails_as_in_the_suite(engine: Engine) -> None:
 def broken(case: Case) -> Case:
     """Return a case with the last of its expectations changed so that it can't hold."""
     steps = copy.deepcopy(case.steps)
-    step = [step for step in steps if step.keys() & {"expect", "raises", "warns"}][-1]
+    anywhere = [step for step in steps if "torch" not in step]  # others may not be for the release that is installed
+    step = [step for step in anywhere if step.keys() & {"expect", "raises", "warns"}][-1]
     if "expect" in step:
         check = [check for check in step["expect"][-1]["checks"] if check[0] not in ("rtol", "atol")][-1]
         check[:2] = [OPPOSITES[check[0]], check[1]] if check[0] in OPPOSITES else [check[0], changed(*check[:2])]
