@@ -26,7 +26,7 @@ SPECIFICATION = "torchgen/packaged/autograd/derivatives.yaml"  # beside torch
 FUNCTIONS = "torchgen/packaged/ATen/native/native_functions.yaml"
 NOT_INPUTS = {"name", "dispatch", "output_differentiability", "output_differentiability_conditions"}
 FOREACH = re.compile(r"^- func: _foreach_(\w+?)(?:\.(\w+))?\((.*?)\) ->", re.MULTILINE)
-# Why a node can't be had on the CPU. Each was called on it by the name of its operation.
+# Why no case on the CPU goes through a node.
 ELSEWHERE = {
     "cudnn|miopen|mps|cuda|^(?:efficient|flash)attentionbackward|^scaleddotproduct(?:efficient|flash)attentionbackward"
     "|^fuseddropout|^convdepthwise|^thnnfused|^maxpool2dbackward": "of kernels of other devices",

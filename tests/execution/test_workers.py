@@ -106,7 +106,7 @@ def test_workers_that_end_one_after_the_other_lose_nothing(session: Session) -> 
 
 @pytest.mark.slow
 def test_a_case_that_never_ends_is_a_timeout_and_the_rest_runs(session: Session) -> None:
-    endless = "- |\n  for number in iter(int, 1):\n      pass\n- expect: {number: 0}\n"
+    endless = "- |\n  for number in iter(int, 1): pass\n- expect: {number: 0}\n"  # in one line, so that it stays in it
     session.cases(first=GOOD, endless=endless, second=GOOD)
     result = session.run("--case-timeout", "1")
     assert result.statuses == {"first": "pass", "endless": "timeout", "second": "pass"}
