@@ -3,7 +3,9 @@
 A fault is a kind (a sign, a factor, a lane, …) in one formula of `derivatives.yaml`. One in a backward formula changes
 what the node returns; one in a forward formula changes the tangents that the function of that name gives. Nothing is
 chosen by looking at the cases. Each fault is tried in a fork, on the cases of operations that go through its formula;
-it is caught if one of those that pass without it doesn't pass with it.
+it is caught if one of those that pass without it doesn't pass with it. What is said of the others: that no case goes
+through the formula, that the fault changed no number in any case (it may be none, or need a point that the cases lack),
+that it changed some and no case saw it, or that its fork came to no answer.
 
     python tests/formula_faults.py --count 300 --seed 1
 """
@@ -11,6 +13,7 @@ it is caught if one of those that pass without it doesn't pass with it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -38,9 +41,10 @@ from conformance.worker.reach import nodes_below
 from conformance.worker.tracer import Watched
 
 TARGET = Target(device="cpu", dtype="float32")
-MOST_CASES = 8  # that are tried for a fault, those with the fewest other formulas first
+MOST_CASES = 24  # that are tried for a fault, those with the fewest other formulas first
 EXPLORERS = 16  # forks that explore the cases
-SECONDS = 120.0  # that a fork may take
+SECONDS = 180.0  # that a fork may take
+CHANGED: list[bool] = []  # not empty if a planted fault has changed a number in this process
 
 Gradients = tuple[Any, ...]
 Nodes = dict[str, dict[str, bool]]  # for each case that passes the names of its nodes, and what each kind needs of them
@@ -70,30 +74,37 @@ def where_saved(chosen: Callable[[torch.Tensor], torch.Tensor], factor: float) -
     """Return a kind that is wrong where numbers that the node has saved are so."""
 
     def kind(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
-        saved = saved_tensor(node)
+        tensor = saved_tensor(node)
         for place, each in enumerate(gradients):
-            if saved is not None and each is not None and each.shape == saved.shape:
-                wrong = torch.where(chosen(saved.detach().abs()), factor, 1.0).to(each.dtype)
+            if tensor is not None and each is not None and each.shape == tensor.shape:
+                wrong = torch.where(chosen(tensor.detach().abs()), factor, 1.0).to(each.dtype)
                 return replaced(gradients, place, each * wrong)
         return gradients
 
     return kind
 
 
+def saved(node: Any) -> dict[str, Any]:
+    """Return what a node has saved and not yet freed, by name."""
+    found = {}
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            with contextlib.suppress(RuntimeError):
+                found[name] = getattr(node, name)
+    return found
+
+
 def saved_tensor(node: Any) -> torch.Tensor | None:
-    names = [name for name in dir(node) if name.startswith("_saved_")]
-    for name in names:
-        value = getattr(node, name)
-        if isinstance(value, torch.Tensor) and value.is_floating_point():
-            return value
-    return None
+    tensors = (each for each in saved(node).values() if isinstance(each, torch.Tensor))
+    return next((each for each in tensors if each.is_floating_point()), None)
 
 
 def keywords(node: Any) -> dict[str, Any]:
     """Return what a node has saved beside tensors."""
-    names = [name for name in dir(node) if name.startswith("_saved_") and "sizes" not in name and "size" not in name]
-    values = {name: getattr(node, name) for name in names}
-    return {name: value for name, value in values.items() if isinstance(value, (bool, int, float, str))}
+    return {
+        name: value for name, value in saved(node).items()
+        if isinstance(value, (bool, int, float, str)) and "sizes" not in name and "size" not in name
+    }  # fmt: skip
 
 
 def for_keyword(node: Any, gradients: Gradients, given: Gradients) -> Gradients:
@@ -125,6 +136,8 @@ def unreduced(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  
 
 
 ANY = "any node"
+UNREACHED, UNCHANGED, UNSEEN, LOST = "no case goes through it", "it changed no number", "unseen", "no answer"
+NOT_CAUGHT = (UNREACHED, UNCHANGED, UNSEEN, LOST)  # what is said of a fault in place of the case that caught it
 KINDS: dict[str, tuple[str, Any]] = {  # what a node must have for it, and what it does
     "sign": (ANY, first_part(lambda each: -each)),
     "factor": (ANY, first_part(lambda each: each * 1.01)),
@@ -179,9 +192,23 @@ def plant(fault: Fault) -> None:
         for node in nodes_below(roots):
             if node.name() == fault.node and "fault" not in node.metadata:
                 node.metadata["fault"] = True
-                node.register_hook(lambda gradients, given, node=node: change(node, gradients, given))
+                node.register_hook(lambda gradients, given, node=node: noted(gradients, change(node, gradients, given)))
 
     watch(look)
+
+
+def noted(before: Gradients, after: Gradients) -> Gradients:
+    """Return gradients, and note whether they are others than before, or have no graph where those have one."""
+    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old is not None and old is not new]
+    CHANGED.extend([True] * any(differ(old, new) for old, new in pairs))
+    return after
+
+
+def differ(old: torch.Tensor, new: torch.Tensor) -> bool:
+    is_wrapped = torch._C._functorch.is_batchedtensor(old) or torch._C._functorch.is_gradtrackingtensor(old)
+    if is_wrapped or old.layout is not torch.strided or old.is_nested:
+        return False  # their numbers can't be compared; the same fault shows in plain tensors too
+    return old.requires_grad != new.requires_grad or not torch.allclose(old, new, rtol=0, atol=0, equal_nan=True)
 
 
 def functions_of(node: str) -> list[tuple[Any, str]]:
@@ -204,7 +231,7 @@ def plant_forward(fault: Fault) -> None:
         if not isinstance(each, torch.Tensor):
             return each
         primal, tangent = forward.unpack_dual(each)
-        return each if tangent is None else forward.make_dual(primal, change(tangent))
+        return each if tangent is None else forward.make_dual(primal, *noted((tangent,), (change(tangent),)))
 
     def wrapped(function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -230,7 +257,7 @@ class Campaign:
             self.nodes.update(told["nodes"])
             for name, found in told["traits"].items():
                 own = self.traits.setdefault(name, dict.fromkeys(found, False))
-                own.update({trait: own[trait] or there for trait, there in found.items()})
+                own.update({trait: own.get(trait, False) or there for trait, there in found.items()})
 
     def explored(self, ids: Sequence[str]) -> Iterator[Any]:
         """Yield what forks find out about cases; those with a case that crashes are halved until it is alone."""
@@ -272,10 +299,14 @@ class Campaign:
         return sorted(through, key=lambda case: len(self.nodes[case]))[:MOST_CASES]
 
     def caught_by(self, fault: Fault) -> str:
-        """Plant a fault and return the first case that is red, or "". For a fork."""
+        """Plant a fault and return the first case that is red, or what else is to be said. For a fork."""
         plant(fault)
+        candidates = self.candidates(fault)
+        if not candidates:
+            return UNREACHED
         with running_engine() as engine:
-            return next((each for each in self.candidates(fault) if self.is_red(engine, each)), "")
+            red = next((each for each in candidates if self.is_red(engine, each)), "")
+        return red or (UNSEEN if CHANGED else UNCHANGED)
 
     def is_red(self, engine: Engine, case: str) -> bool:
         return self.status(engine, self.cases[case]) in ("fail", "error", "crash", "timeout")
@@ -309,9 +340,11 @@ def in_forks(arguments: Sequence[Any], call: Callable[[Any], Any], most: int = 2
             process = os.fork()
             if not process:
                 os.close(reading)
-                with os.fdopen(writing, "w") as answer:
-                    json.dump(call(argument), answer)
-                os._exit(0)
+                try:
+                    with os.fdopen(writing, "w") as answer:
+                        json.dump(call(argument), answer)
+                finally:  # also after an error: what the parent has to do is not for a fork
+                    os._exit(0)
             os.close(writing)
             running[reading] = (place, process, time.monotonic(), [])
         for reading in select.select(list(running), [], [], 0.5)[0]:
@@ -354,17 +387,20 @@ def main() -> None:
         sys.exit("this torch does not bring derivatives.yaml")
     campaign = Campaign(operations())
     faults = campaign.draw(reached, options.count, options.seed)
-    caught: Counter[str] = Counter()
-    total: Counter[str] = Counter()
-    for fault, by in zip(faults, in_forks(faults, campaign.caught_by), strict=True):
-        total[fault.kind] += 1
-        caught[fault.kind] += by != ""
-        if by == "":
-            tried = campaign.candidates(fault)
-            say(f"survived: {fault.node}, {fault.kind}; cases: {', '.join(tried) or 'none'}")
-    for kind, count in sorted(total.items()):
-        say(f"{kind}: {caught[kind]} of {count}")
-    say(f"caught {sum(caught.values())} of {sum(total.values())}")
+    found = Counter((fault.kind, said) for fault, said in told(campaign, faults))
+    for kind in sorted({kind for kind, _ in found}):
+        own = {said: count for (each, said), count in found.items() if each == kind}
+        say(f"{kind}: {', '.join(f'{said} {count}' for said, count in sorted(own.items()))}")
+    total = Counter(said for _, said in found.elements())
+    say(f"of {sum(total.values())}: {', '.join(f'{said} {count}' for said, count in total.most_common())}")
+
+
+def told(campaign: Campaign, faults: Sequence[Fault]) -> Iterator[tuple[Fault, str]]:
+    """Try faults, say what becomes of each, and yield it, all cases as "caught"."""
+    for fault, answer in zip(faults, in_forks(faults, campaign.caught_by), strict=True):
+        said = LOST if answer is None else answer if answer in NOT_CAUGHT else "caught"
+        say(f"{said}: {fault.node}, {fault.kind}" + (f"; by {answer}" if said == "caught" else ""))
+        yield fault, said
 
 
 if __name__ == "__main__":

@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
-from formula_faults import FORWARD_KINDS, KINDS, Campaign, Fault, in_forks, operations
+from formula_faults import (
+    FORWARD_KINDS,
+    KINDS,
+    LOST,
+    NOT_CAUGHT,
+    UNCHANGED,
+    UNREACHED,
+    Campaign,
+    Fault,
+    in_forks,
+    operations,
+    told,
+)
 
 from conformance.execution.reach import specified
 
@@ -38,11 +50,24 @@ def test_faults_in_formulas_that_cases_go_through_are_caught(campaign: Campaign)
     assert reached is not None
     gross = [fault for fault in campaign.draw(reached, 900, SEED) if fault.kind in GROSS]
     drawn = [fault for fault in gross if campaign.candidates(fault)][:COUNT]
-    survivors = [fault for fault, by in zip(drawn, in_forks(drawn, campaign.caught_by), strict=True) if not by]
+    survivors = {fault: said for fault, said in told(campaign, drawn) if said in NOT_CAUGHT}
     assert len(drawn) == COUNT
-    assert len(survivors) <= COUNT // 6, survivors  # some gradients are 0, and so is theirs with another sign
+    assert set(survivors.values()) <= {UNCHANGED}, survivors  # some gradients are 0, and so is theirs of another sign
+    assert len(survivors) <= COUNT // 6, survivors
 
 
 def test_no_fault_is_no_finding(campaign: Campaign) -> None:
     nothing = Fault("SinBackward0", "subset")  # sin has one input: there is no subset
-    assert list(in_forks([nothing], campaign.caught_by)) == [""]
+    nowhere = Fault("LstmMpsBackward0", "sign")
+    assert list(in_forks([nothing, nowhere], campaign.caught_by)) == [UNCHANGED, UNREACHED]
+
+
+def test_a_fork_that_ends_without_an_answer_catches_nothing(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(fault: Fault) -> str:
+        raise ValueError(fault.kind)
+
+    monkeypatch.setattr(campaign, "caught_by", fails)
+    fault = Fault("SinBackward0", "sign")
+    assert list(told(campaign, [fault])) == [(fault, LOST)]
