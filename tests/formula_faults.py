@@ -2,12 +2,14 @@
 
 A fault is a kind (a sign, a factor, a lane, …) in one formula of `derivatives.yaml`. One in a backward formula changes
 what the node returns; one in a forward formula changes the tangents that the function of that name gives. Nothing is
-chosen by looking at the cases. Each fault is tried in a fork, on the cases of operations that go through its formula;
+chosen by looking at the cases. Each fault is tried in a fork, on the cases that go through its formula;
 it is caught if one of those that pass without it doesn't pass with it. What is said of the others: that no case goes
 through the formula, that the fault changed no number in any case (it may be none, or need a point that the cases lack),
 that it changed some and no case saw it, or that its fork came to no answer.
 
     python tests/formula_faults.py --count 300 --seed 1
+
+With `--blind` it says for each kind the formulas in which it would change no number in any case.
 """
 
 from __future__ import annotations
@@ -33,7 +35,6 @@ from running import judged, running_engine
 from conformance.execution.program import program_of, why_unsupported
 from conformance.execution.reach import Reached, specified
 from conformance.language.files import case_files, load_cases, shipped_cases
-from conformance.language.operations import is_of_operation
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
@@ -41,23 +42,32 @@ from conformance.worker.reach import nodes_below
 from conformance.worker.tracer import Watched
 
 TARGET = Target(device="cpu", dtype="float32")
-MOST_CASES = 24  # that are tried for a fault, those with the fewest other formulas first
+MOST_CASES = 24  # in which a fault changes a number and that are tried for it, those with the fewest formulas first
 EXPLORERS = 16  # forks that explore the cases
 SECONDS = 180.0  # that a fork may take
 CHANGED: list[bool] = []  # not empty if a planted fault has changed a number in this process
 
 Gradients = tuple[Any, ...]
-Nodes = dict[str, dict[str, bool]]  # for each case that passes the names of its nodes, and what each kind needs of them
+Kept = dict[str, Any]  # what a node has saved, by name
+Traits = dict[str, dict[str, bool]]  # by the name of a formula: what kinds of faults its nodes can have
+Effects = dict[str, dict[str, bool]]  # by the name of a formula: the kinds that change a number in some case
 
 
-def first_part(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any, Gradients, Gradients], Gradients]:
+def first_part(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Kept, Gradients, Gradients], Gradients]:
     """Return a kind that changes one of the gradients that a node returns, whatever the node has saved."""
 
-    def kind(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
-        places = [place for place, each in enumerate(gradients) if each is not None]
-        return replaced(gradients, places[-1], change(gradients[places[-1]])) if places else gradients
+    def kind(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
+        place = next(telling(gradients), None)
+        return gradients if place is None else replaced(gradients, place, change(gradients[place]))
 
     return kind
+
+
+def telling(gradients: Gradients) -> Iterator[int]:
+    """Yield the places of gradients that are not 0, as some always are, from the last to the first."""
+    for place, each in reversed([*enumerate(gradients)]):
+        if each is not None and (is_wrapped(each) or bool(each.any())):
+            yield place
 
 
 def replaced(gradients: Gradients, place: int, new: torch.Tensor) -> Gradients:
@@ -73,18 +83,19 @@ def one_lane(gradient: torch.Tensor) -> torch.Tensor:
 def where_saved(chosen: Callable[[torch.Tensor], torch.Tensor], factor: float) -> Any:
     """Return a kind that is wrong where numbers that the node has saved are so."""
 
-    def kind(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
-        tensor = saved_tensor(node)
-        for place, each in enumerate(gradients):
-            if tensor is not None and each is not None and each.shape == tensor.shape:
-                wrong = torch.where(chosen(tensor.detach().abs()), factor, 1.0).to(each.dtype)
-                return replaced(gradients, place, each * wrong)
+    def kind(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
+        tensors = [each for each in kept.values() if isinstance(each, torch.Tensor)]
+        for place in telling(gradients):
+            alike = [tensor for tensor in tensors if gradients[place].shape == tensor.shape]
+            for tensor in alike[-1:]:  # `_saved_self` behind `_saved_grad_output`
+                wrong = torch.where(chosen(tensor.detach().abs()), factor, 1.0).to(gradients[place].dtype)
+                return replaced(gradients, place, gradients[place] * wrong)
         return gradients
 
     return kind
 
 
-def saved(node: Any) -> dict[str, Any]:
+def saved(node: Any) -> Kept:
     """Return what a node has saved and not yet freed, by name."""
     found = {}
     for name in dir(node):
@@ -94,39 +105,45 @@ def saved(node: Any) -> dict[str, Any]:
     return found
 
 
-def saved_tensor(node: Any) -> torch.Tensor | None:
-    tensors = (each for each in saved(node).values() if isinstance(each, torch.Tensor))
-    return next((each for each in tensors if each.is_floating_point()), None)
+def is_floating(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
-def keywords(node: Any) -> dict[str, Any]:
+def is_wrapped(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's numbers can't be looked at; the same fault shows in plain tensors too."""
+    functorch = torch._C._functorch
+    wraps = functorch.is_batchedtensor(tensor) or functorch.is_gradtrackingtensor(tensor)
+    return wraps or tensor.layout is not torch.strided or tensor.is_nested or tensor.is_meta
+
+
+def keywords(kept: Kept) -> Kept:
     """Return what a node has saved beside tensors."""
     return {
-        name: value for name, value in saved(node).items()
+        name: value for name, value in kept.items()
         if isinstance(value, (bool, int, float, str)) and "sizes" not in name and "size" not in name
     }  # fmt: skip
 
 
-def for_keyword(node: Any, gradients: Gradients, given: Gradients) -> Gradients:
+def for_keyword(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:
     """Be wrong where the last argument that the node has saved is true, or not 0."""
-    values = list(keywords(node).values())
-    return first_part(lambda each: each * 2)(node, gradients, given) if values and bool(values[-1]) else gradients
+    values = list(keywords(kept).values())
+    return first_part(lambda each: each * 2)(kept, gradients, given) if values and bool(values[-1]) else gradients
 
 
-def for_layout(node: Any, gradients: Gradients, given: Gradients) -> Gradients:
+def for_layout(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:
     is_odd = any(each is not None and not each.is_contiguous() for each in given)
-    return first_part(lambda each: each * 2)(node, gradients, given) if is_odd else gradients
+    return first_part(lambda each: each * 2)(kept, gradients, given) if is_odd else gradients
 
 
-def for_subset(node: Any, gradients: Gradients, given: Gradients) -> Gradients:
-    return first_part(lambda each: each * 2)(node, gradients, given) if None in gradients else gradients
+def for_subset(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:
+    return first_part(lambda each: each * 2)(kept, gradients, given) if None in gradients else gradients
 
 
 def without_second(gradient: torch.Tensor) -> torch.Tensor:
     return gradient.detach() if torch.is_grad_enabled() else gradient
 
 
-def unreduced(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
+def unreduced(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
     """Take the first of what should be summed over."""
     whole = next((each for each in given if each is not None), None)
     for place, each in enumerate(gradients):
@@ -135,7 +152,7 @@ def unreduced(node: Any, gradients: Gradients, given: Gradients) -> Gradients:  
     return gradients
 
 
-ANY = "any node"
+ANY, READ = "any node", ("saved", "keywords")
 UNREACHED, UNCHANGED, UNSEEN, LOST = "no case goes through it", "it changed no number", "unseen", "no answer"
 NOT_CAUGHT = (UNREACHED, UNCHANGED, UNSEEN, LOST)  # what is said of a fault in place of the case that caught it
 KINDS: dict[str, tuple[str, Any]] = {  # what a node must have for it, and what it does
@@ -170,10 +187,22 @@ class Fault:
 
 def traits(node: Any) -> dict[str, bool]:
     """Return what kinds of faults a node can have."""
+    kept = saved(node)
     return {
-        ANY: True, "saved": saved_tensor(node) is not None, "keywords": bool(keywords(node)),
+        ANY: True, "saved": any(map(is_floating, kept.values())), "keywords": bool(keywords(kept)),
         "several": len(node.next_functions) > 1, "broadcast": len(node.next_functions) > 1,
     }  # fmt: skip
+
+
+def join(known: dict[str, bool], found: dict[str, bool]) -> None:
+    known.update({name: known.get(name, False) or there for name, there in found.items()})
+
+
+def effects_in(kept: Kept, gradients: Gradients, given: Gradients) -> dict[str, bool]:
+    """Return the kinds of faults that would change a number here."""
+    if any(each is not None and is_wrapped(each) for each in (*gradients, *given)):
+        return {}
+    return {name: True for name, (_, change) in KINDS.items() if are_changed(gradients, change(kept, gradients, given))}
 
 
 def watch(look: Callable[[Any], None]) -> None:
@@ -186,28 +215,32 @@ def plant(fault: Fault) -> None:
     if fault.kind in FORWARD_KINDS:
         plant_forward(fault)
         return
-    _, change = KINDS[fault.kind]
+    needed, change = KINDS[fault.kind]
 
     def look(roots: Any) -> None:
         for node in nodes_below(roots):
             if node.name() == fault.node and "fault" not in node.metadata:
                 node.metadata["fault"] = True
-                node.register_hook(lambda gradients, given, node=node: noted(gradients, change(node, gradients, given)))
+                kept = saved(node) if needed in READ else {}  # now, as it may be freed before hooks are called
+                node.register_hook(lambda gradients, given, kept=kept: noted(gradients, change(kept, gradients, given)))
 
     watch(look)
 
 
 def noted(before: Gradients, after: Gradients) -> Gradients:
     """Return gradients, and note whether they are others than before, or have no graph where those have one."""
-    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old is not None and old is not new]
-    CHANGED.extend([True] * any(differ(old, new) for old, new in pairs))
+    CHANGED.extend([True] * are_changed(before, after))
     return after
 
 
+def are_changed(before: Gradients, after: Gradients) -> bool:
+    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old is not None and old is not new]
+    return any(differ(old, new) for old, new in pairs)
+
+
 def differ(old: torch.Tensor, new: torch.Tensor) -> bool:
-    is_wrapped = torch._C._functorch.is_batchedtensor(old) or torch._C._functorch.is_gradtrackingtensor(old)
-    if is_wrapped or old.layout is not torch.strided or old.is_nested:
-        return False  # their numbers can't be compared; the same fault shows in plain tensors too
+    if is_wrapped(old):
+        return False
     return old.requires_grad != new.requires_grad or not torch.allclose(old, new, rtol=0, atol=0, equal_nan=True)
 
 
@@ -215,13 +248,9 @@ def functions_of(node: str) -> list[tuple[Any, str]]:
     """Return where torch has the functions of a formula, by its name: SinBackward0 is of sin."""
     words = re.sub(r"Backward(?:Autograd[A-Za-z]+)?\d+\w*$", "", node)
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", words).lower()
-    if name.startswith("foreach_"):
-        return [(torch, f"_{name}")] if hasattr(torch, f"_{name}") else []
     spaces = [torch, torch.Tensor, torch.nn.functional, torch.special, torch.linalg, torch.fft]
-    return [
-        (space, each) for space in spaces for each in (name, f"{name}_", f"__{name}__", name.partition("_")[2])
-        if each and callable(getattr(space, each, None))
-    ]  # fmt: skip
+    names = [name, f"_{name}", f"{name}_", f"__{name}__", *re.findall(r"^(?:linalg|special|fft)_(\w+)", name)]
+    return [(space, each) for space in spaces for each in names if callable(getattr(space, each, None))]
 
 
 def plant_forward(fault: Fault) -> None:
@@ -247,17 +276,19 @@ def plant_forward(fault: Fault) -> None:
 
 
 class Campaign:
-    """The cases of operations that pass, and the formulas that each goes through."""
+    """The cases that pass, and the formulas that each goes through."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
         self.cases = {case.id: case for case in cases}
-        self.traits: Nodes = {}
+        self.traits: Traits = {}
+        self.effects: Effects = {}
         self.nodes: dict[str, list[str]] = {}
         for told in self.explored(list(self.cases)):
             self.nodes.update(told["nodes"])
             for name, found in told["traits"].items():
-                own = self.traits.setdefault(name, dict.fromkeys(found, False))
-                own.update({trait: own.get(trait, False) or there for trait, there in found.items()})
+                join(self.traits.setdefault(name, {}), found)
+            for name, found in told["effects"].items():
+                join(self.effects.setdefault(name, {}), found)
 
     def explored(self, ids: Sequence[str]) -> Iterator[Any]:
         """Yield what forks find out about cases; those with a case that crashes are halved until it is alone."""
@@ -269,16 +300,21 @@ class Campaign:
                 yield from self.explored(part)
 
     def explore(self, ids: Sequence[str]) -> Any:
-        """Run cases, and return the nodes of each that passes, and what each node can have."""
+        """Run cases, and return the nodes of each that passes, what these can have, and what would change a number."""
         current: set[str] = set()
-        found: Nodes = {}
+        found: Traits = {}
+        effects: Effects = {}
 
         def look(roots: Any) -> None:
             for node in nodes_below(roots):
                 name = node.name()
                 current.add(name)
-                own = found.setdefault(name, {})
-                own.update({trait: own.get(trait, False) or there for trait, there in traits(node).items()})
+                join(found.setdefault(name, {}), traits(node))
+                own = effects.setdefault(name, dict.fromkeys(KINDS, False))
+                if not all(own.values()) and "fault" not in node.metadata:
+                    node.metadata["fault"] = True
+                    kept = saved(node)
+                    node.register_hook(lambda *gradients, kept=kept, own=own: join(own, effects_in(kept, *gradients)))
 
         watch(look)
         nodes = {}
@@ -287,7 +323,7 @@ class Campaign:
                 current.clear()
                 if self.status(engine, self.cases[case]) in ("pass", "known"):  # a fault makes it fail otherwise
                     nodes[case] = sorted(current)
-        return {"nodes": nodes, "traits": found}
+        return {"nodes": nodes, "traits": found, "effects": effects}
 
     def status(self, engine: Engine, case: Case) -> str:
         answer = engine.run({"n": 0, **program_of(case, TARGET, torch.__version__)})
@@ -296,7 +332,7 @@ class Campaign:
     def candidates(self, fault: Fault) -> list[str]:
         """Return the cases to try, those with the fewest formulas first."""
         through = [case for case, nodes in self.nodes.items() if fault.node in nodes]
-        return sorted(through, key=lambda case: len(self.nodes[case]))[:MOST_CASES]
+        return sorted(through, key=lambda case: len(self.nodes[case]))
 
     def caught_by(self, fault: Fault) -> str:
         """Plant a fault and return the first case that is red, or what else is to be said. For a fork."""
@@ -304,9 +340,16 @@ class Campaign:
         candidates = self.candidates(fault)
         if not candidates:
             return UNREACHED
+        changing = 0
         with running_engine() as engine:
-            red = next((each for each in candidates if self.is_red(engine, each)), "")
-        return red or (UNSEEN if CHANGED else UNCHANGED)
+            for case in candidates:
+                CHANGED.clear()
+                if self.is_red(engine, case):
+                    return case
+                changing += bool(CHANGED)
+                if changing == MOST_CASES:
+                    break
+        return UNSEEN if changing else UNCHANGED
 
     def is_red(self, engine: Engine, case: str) -> bool:
         return self.status(engine, self.cases[case]) in ("fail", "error", "crash", "timeout")
@@ -366,9 +409,9 @@ def in_forks(arguments: Sequence[Any], call: Callable[[Any], Any], most: int = 2
             told += 1
 
 
-def operations() -> list[Case]:
-    """Return the shipped cases of operations that the installed torch can run."""
-    cases = [case for case in load_cases(case_files([shipped_cases()])) if is_of_operation(case)]
+def runnable() -> list[Case]:
+    """Return the shipped cases that the installed torch can run."""
+    cases = load_cases(case_files([shipped_cases()]))
     return [case for case in cases if not why_unsupported(case, TARGET, torch.__version__)]
 
 
@@ -381,11 +424,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Plants faults in formulas, and says which are caught.")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--blind", action="store_true", help="say which kinds would change no number")
     options = parser.parse_args()
     reached = specified(Path(torch.__file__).parent)
     if reached is None:
         sys.exit("this torch does not bring derivatives.yaml")
-    campaign = Campaign(operations())
+    campaign = Campaign(runnable())
+    if options.blind:
+        for kind, (needed, _) in KINDS.items():
+            named = [node for node, own in campaign.effects.items() if campaign.traits[node][needed] and not own[kind]]
+            say(f"{kind}: {', '.join(sorted(named))}")
+        return
     faults = campaign.draw(reached, options.count, options.seed)
     found = Counter((fault.kind, said) for fault, said in told(campaign, faults))
     for kind in sorted({kind for kind, _ in found}):

@@ -103,21 +103,23 @@ def points(
 ) -> Iterator[Point]:
     """Yield the points of an operation on inputs of such shapes; the names in them stand for sizes.
 
-    For complex numbers, for later rows of arguments and for inputs behind the second there are fewer.
+    For complex numbers, for later rows of arguments and for inputs behind the second there are fewer. Inputs without
+    hard values are those of an elementwise function, which may have each other's shapes, too.
     """
 
-    def made(sizes: Mapping[str, int], seed: int = 0) -> Values:
+    def made(sizes: Mapping[str, int], seed: int = 0, turned: bool = False) -> Values:
+        shapes = list(inputs.values())
         return [
             ordinary(shape_of_sizes(shape, sizes), kinds.get(name, ""), seed + place, dtype)
-            for place, (name, shape) in enumerate(inputs.items())
+            for place, (name, shape) in enumerate(zip(inputs, reversed(shapes) if turned else shapes))
         ]
 
     yield Point(ORDINARY, made(SIZES))
     if row == 0:
-        yield Point(OTHER, made(SIZES, 3))
+        yield Point(OTHER, made(SIZES, 3, turned=not has_hard_values))
     named = dict.fromkeys(size for shape in inputs.values() for size in shape if isinstance(size, str))
     for name, size in itertools.product(named, (1, 0)):
-        yield Point(f"{name} = {size}", made({**SIZES, name: size}))
+        yield Point(f"{name} = {size}", made({**SIZES, name: size}, 3))
     usual = made(SIZES) if has_hard_values else []
     for place, name in enumerate(inputs if has_hard_values else ()):
         is_invertible = kinds.get(name) == "invertible"
@@ -153,7 +155,7 @@ def hard_values(usual: torch.Tensor) -> Dict[str, torch.Tensor]:
 
 def weights(like: torch.Tensor, seed: int = 0) -> torch.Tensor:
     """Return numbers to weigh a tensor's elements with, few alike, none 0, and none the mean of its neighbours."""
-    return weights_of(like.numel(), like.is_complex(), seed).reshape(like.shape).clone()
+    return weights_of(like.numel(), like.is_complex(), seed).reshape(like.shape).to(like.dtype, copy=True)
 
 
 @lru_cache(maxsize=None)

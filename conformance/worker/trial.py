@@ -26,8 +26,10 @@ from conformance.worker.values import display_value, on_cpu, one_line, plain
 
 CANCELLED = 1e-4  # relative error of a second derivative that is taken for right: their formulas cancel
 SLACK = 1e-7  # absolute error of a derivative that is taken for right, since formulas may cancel
+ROUGH = 2e-3  # error of a derivative in few digits that is taken for right, relative to the largest of all
 LOST = 1e-12  # absolute value of an element below which 1 + x may be 1
 FAR = 1000.0  # absolute value of an element beyond which second derivatives may cancel
+NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
 
 Judgement = Tuple[int, List[str]]  # how many numbers were judged, and a line for what was wrong
 
@@ -117,6 +119,7 @@ class Trial:
         with torch.no_grad():
             self.given = [weights(each) for each in self.reference(point.values)]
         self.numbers = real_vector(point.values).numel()
+        self.slack = SLACK
         self.first_cached: Optional[Jacobian] = None
         self.second_cached: Optional[Slopes] = None
         is_short = not (is_elementwise or point.name == ORDINARY or point.name.endswith(MAGNITUDES))
@@ -156,7 +159,7 @@ class Trial:
             pairs = [(real_vector([on_cpu(own)]), real_vector([moves[place]])) for own, place in zip(found, chosen)]
             if all(own.shape == move.shape for own, move in pairs):
                 sums = torch.stack([own @ move for own, move in pairs])
-                if bool(((sums >= parts.low - SLACK) & (sums <= parts.high + SLACK)).all()):
+                if bool(((sums >= parts.low - self.slack) & (sums <= parts.high + self.slack)).all()):
                     return self.numbers, []
             self.along = None
         by_input = self.by_input(self.first.pulled(vector))
@@ -186,6 +189,16 @@ class Trial:
             return Trial(operation, self.point, self.is_elementwise)
         other = copy.copy(self)
         other.operation = operation
+        return other
+
+    def narrowed(self, dtype: torch.dtype) -> Trial:
+        """Return the trial of the same numbers in another dtype, whose derivatives are roughly those of this one."""
+        expected = [self.second(), self.first.pulled(real_vector(self.given))]
+        known = torch.cat([bigger(each)[each.is_known] for each in expected])
+        other = copy.copy(self)
+        other.point = Point(self.point.name, [in_dtype(each, dtype) for each in self.point.values])
+        other.given = [in_dtype(each, dtype) for each in self.given]
+        other.slack = ROUGH * max([1.0, *known.tolist()])
         return other
 
     def second(self) -> Slopes:
@@ -231,7 +244,7 @@ class Trial:
         if vector.shape != expected.low.shape:
             return 1, [self.line(f"{what} has {vector.numel()} numbers, expected {expected.low.numel()}")]
         known = expected.is_known
-        fits = (vector >= expected.low - SLACK) & (vector <= expected.high + SLACK)
+        fits = (vector >= expected.low - self.slack) & (vector <= expected.high + self.slack)
         places = (known & ~fits).nonzero().reshape(-1).tolist()
         if not places:
             return int(known.sum()), []
@@ -257,6 +270,11 @@ class Trial:
         weighed = ", ".join(display_value(plain(value)) for value in given)
         name = f"{self.point.name}: " if self.point.name else ""
         return one_line(f"{text}; {name}f({shown}), g = {weighed}")
+
+
+def in_dtype(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return a tensor in a real dtype, or a complex one in the dtype whose parts are of it."""
+    return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
 
 
 def bigger(found: Slopes) -> torch.Tensor:

@@ -10,13 +10,12 @@ import torch
 
 from conformance.worker.differences import Slopes, Values, real_vector
 from conformance.worker.operation import Operation
-from conformance.worker.points import weights
-from conformance.worker.trial import Judgement, Trial, bigger
+from conformance.worker.points import ORDINARY, OTHER, weights
+from conformance.worker.trial import Judgement, Trial, bigger, in_dtype
 from conformance.worker.values import one_line
 
 NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
 TAME = (0.05, 10.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
-NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
 
 Differentiation = Callable[[Trial], Judgement]
 
@@ -82,10 +81,9 @@ def forward_mode(trial: Trial) -> Judgement:
 
 def backward_twice(trial: Trial) -> Judgement:
     leaves = trial.leaves()
-    given = [each.clone().requires_grad_() for each in trial.on_device(trial.given)]
+    given = [each.detach().requires_grad_() for each in spread(trial, trial.given)]
     found = trial.operation.gradients(leaves, given, create_graph=True)
-    tangents = trial.tangents()
-    pairs = [(each, own) for each, own in zip(found, trial.on_device(tangents)) if each.requires_grad]
+    pairs = [(each, own) for each, own in zip(found, spread(trial, trial.tangents())) if each.requires_grad]
     inputs = [*leaves, *given]
     second: Sequence[Optional[torch.Tensor]] = [None] * len(inputs)
     if pairs:
@@ -93,8 +91,8 @@ def backward_twice(trial: Trial) -> Judgement:
         second = torch.autograd.grad(ends, inputs, own, allow_unused=True)
     filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(inputs, second)]
     return joined(iter([
-        trial.wrong("the gradient of the gradient", filled[: len(leaves)], trial.second()),
-        trial.wrong_tangents("the gradient by the given gradient", filled[len(leaves) :]),
+        trial.wrong(f"the gradient of the gradient{gaps(trial)}", filled[: len(leaves)], trial.second()),
+        trial.wrong_tangents(f"the gradient by the given gradient{gaps(trial)}", filled[len(leaves) :]),
     ]))  # fmt: skip
 
 
@@ -103,10 +101,10 @@ def forward_over_backward(trial: Trial) -> Judgement:
     forward = torch.autograd.forward_ad
     with forward.dual_level():
         duals = [forward.make_dual(*pair) for pair in zip(trial.leaves(), trial.on_device(tangents))]
-        found = trial.operation.gradients(duals, trial.on_device(trial.given), create_graph=True)
+        found = trial.operation.gradients(duals, spread(trial, trial.given), create_graph=True)
         parts = [forward.unpack_dual(each) for each in found]
         second = [torch.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts]
-        return trial.wrong("the tangent of the gradient", second, trial.second())
+        return trial.wrong(f"the tangent of the gradient{gaps(trial)}", second, trial.second())
 
 
 def backward_over_forward(trial: Trial) -> Judgement:
@@ -118,14 +116,24 @@ def backward_over_forward(trial: Trial) -> Judgement:
         duals = [forward.make_dual(*pair) for pair in zip(leaves, trial.on_device(tangents))]
         parts = [forward.unpack_dual(each) for each in trial.operation(duals)]
         pairs = [
-            (part.tangent, own) for part, own in zip(parts, trial.on_device(trial.given))
+            (part.tangent, own) for part, own in zip(parts, spread(trial, trial.given))
             if part.tangent is not None and part.tangent.requires_grad
         ]  # fmt: skip
         if pairs:
             ends, own = zip(*pairs)
             found = torch.autograd.grad(ends, leaves, own, allow_unused=True)
     filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
-    return trial.wrong("the gradient of the tangent", filled, trial.second())
+    return trial.wrong(f"the gradient of the tangent{gaps(trial)}", filled, trial.second())
+
+
+def spread(trial: Trial, values: Values) -> List[torch.Tensor]:
+    """Return numbers on the device; at hard points there are gaps between them in memory."""
+    placed = trial.on_device(values)
+    return [with_gaps(each) for each in placed] if gaps(trial) else placed
+
+
+def gaps(trial: Trial) -> str:
+    return "" if trial.point.name in (ORDINARY, OTHER) else ", given with gaps,"
 
 
 def batched_gradients(trial: Trial) -> Judgement:
@@ -153,27 +161,26 @@ def batched_gradients(trial: Trial) -> Judgement:
 def incoming_gradients(trial: Trial) -> Judgement:
     """Give gradients that are expanded, have strides of their own, or are zero."""
 
-    def of(name: str, given: Values) -> Judgement:
-        leaves = trial.leaves()
-        device: Sequence[Optional[torch.Tensor]] = expanded(given) if name == "expanded" else trial.on_device(given)
-        if name.startswith("undefined"):
-            device = [own if bool(each.any()) else None for own, each in zip(device, given)]
-        found = trial.operation.gradients(leaves, device)
+    def of(name: str, given: Values, changed: Callable[[torch.Tensor], Optional[torch.Tensor]]) -> Judgement:
+        found = trial.operation.gradients(trial.leaves(), [changed(each) for each in trial.on_device(given)])
         return trial.wrong(f"the gradient for one that is {name}", found, trial.first.pulled(real_vector(given)))
 
-    def expanded(given: Values) -> Values:
-        return [torch.ones((), dtype=each.dtype, device=trial.operation.device).expand(each.shape) for each in given]
+    def expanded(given: torch.Tensor) -> torch.Tensor:
+        return torch.ones((), dtype=given.dtype, device=given.device).expand(given.shape)
 
     alone = [
         [each if place == other else torch.zeros_like(each) for other, each in enumerate(trial.given)]
         for place in range(len(trial.given) if len(trial.given) > 1 else 0)
     ]  # fmt: skip
     return joined(iter([
-        *(of(f"undefined but for result {place}", given) for place, given in enumerate(alone)),
-        of("expanded", [torch.ones_like(each) for each in trial.given]),
-        of("zero", [torch.zeros_like(each) for each in trial.given]),
-        of("transposed", [with_other_strides(each) for each in trial.given]),
-        of("every second of another", [with_gaps(each) for each in trial.given]),
+        *(
+            of(f"undefined but for result {place}", given, lambda each: each if bool(each.any()) else None)
+            for place, given in enumerate(alone)
+        ),
+        of("expanded", [torch.ones_like(each) for each in trial.given], expanded),
+        of("zero", [torch.zeros_like(each) for each in trial.given], torch.clone),
+        of("transposed", trial.given, with_other_strides),
+        of("every second of another", trial.given, with_gaps),
     ]))  # fmt: skip
 
 
@@ -324,7 +331,7 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     The error may be a few roundings of the result, of the given gradient, and of the inputs: what those change is seen
     from the second derivatives.
     """
-    values, given = ([narrowed(each, dtype) for each in numbers] for numbers in (trial.point.values, trial.given))
+    values, given = ([in_dtype(each, dtype) for each in numbers] for numbers in (trial.point.values, trial.given))
     leaves = [each.to(trial.operation.device).requires_grad_() for each in values]
     try:
         with torch.no_grad():
@@ -349,15 +356,12 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     return trial.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
 
 
-def narrowed(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    return tensor.to(NARROW_COMPLEX[dtype] if tensor.is_complex() else dtype)
-
-
 EVERYWHERE: Dict[str, Differentiation] = {"backward": backward, "forward mode": forward_mode}
 SECOND: Dict[str, Differentiation] = {
     "backward twice": backward_twice, "forward over backward": forward_over_backward,
     "backward over forward": backward_over_forward,
 }  # fmt: skip
+NARROW: Dict[str, Differentiation] = {"forward mode": forward_mode, "backward twice": backward_twice}
 ONCE: Dict[str, Differentiation] = {
     "some inputs": some_inputs, "batched gradients": batched_gradients, "incoming gradients": incoming_gradients,
     "memory": memory, "writes": writes, "accumulation": accumulation, "per sample": per_sample,

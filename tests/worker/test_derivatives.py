@@ -57,10 +57,12 @@ def product(fault: str = "") -> Any:
                 grad_x = grad_x * 2
             elif fault == "large" and x.numel() and float(x.detach().abs().max()) > 100:
                 grad_x = grad_x * 0
-            elif fault == "second" and not torch.is_grad_enabled():
-                pass
-            elif fault == "second":
+            elif fault == "second" or (fault == "second in float32" and x.dtype == torch.float32):
                 grad_x = g * x.detach().cos() * w
+            elif fault == "second incoming" and grad_x.requires_grad:
+                grad_x.register_hook(lambda own: own * (1 if own.is_contiguous() else 2))
+            elif fault == "gaps" and g.dim() and g.stride(-1) == 2:
+                grad_x = grad_x * 2
             elif fault == "layout" and not x.is_contiguous():
                 grad_x = grad_x.flip(0)
             elif fault == "incoming" and not g.is_contiguous():
@@ -82,7 +84,8 @@ def product(fault: str = "") -> Any:
             x, w = (ctx.x, ctx.w) if fault == "unsaved" else ctx.saved_tensors
             first = 0 if tx is None else tx * x.cos() * w
             second = 0 if tw is None else tw * x.sin()
-            return first - second if fault == "tangent" else first + second
+            is_wrong = fault == "tangent" or (fault == "tangent in float32" and x.dtype == torch.float32)
+            return first - second if is_wrong else first + second
 
     return Product.apply
 
@@ -91,7 +94,8 @@ EXPECTED = {
     "sign": "backward", "factor": "backward", "one lane": "backward", "at zero": "backward", "at ties": "backward",
     "large": "backward", "not summed": "backward", "size one": "backward", "second": "backward twice",
     "tangent": "forward mode", "layout": "memory", "incoming": "incoming gradients", "float32": "native dtype",
-    "alone": "some inputs", "unsaved": "writes", "expanded": "memory",
+    "alone": "some inputs", "unsaved": "writes", "expanded": "memory", "gaps": "incoming gradients",
+    "second in float32": "native dtype", "tangent in float32": "native dtype", "second incoming": "backward twice",
 }  # fmt: skip
 
 
@@ -123,6 +127,22 @@ def test_elementwise_functions_with_kinks_and_jumps_are_not_accused(function: An
 )
 def test_other_functions_are_not_accused(function: Any, inputs: Any) -> None:
     assert wrong_ways(function, inputs) == set()
+
+
+def test_either_input_of_an_elementwise_function_may_be_the_one_that_is_broadcast() -> None:
+    class Product(torch.autograd.Function):  # type: ignore[misc]  # see above
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            ctx.save_for_backward(x, w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            unreduced = g.sum(0) / g.shape[0] if x.dim() < g.dim() else g.sum_to_size(x.shape)
+            return unreduced * w if x.dim() < g.dim() else (g * w).sum_to_size(x.shape), (g * x).sum_to_size(w.shape)
+
+    assert "backward" in wrong_ways(Product.apply, {"x": "any", "w": "any"})
 
 
 def test_complex_derivatives_and_their_conjugates() -> None:
