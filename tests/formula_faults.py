@@ -143,6 +143,12 @@ def without_second(gradient: torch.Tensor) -> torch.Tensor:
     return gradient.detach() if torch.is_grad_enabled() else gradient
 
 
+def added(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
+    """Add to a gradient, which may be 0 everywhere."""
+    places = [place for place, each in enumerate(gradients) if each is not None]
+    return replaced(gradients, places[-1], gradients[places[-1]] + 0.125) if places else gradients
+
+
 def unreduced(kept: Kept, gradients: Gradients, given: Gradients) -> Gradients:  # noqa: ARG001 - as all kinds
     """Take the first of what should be summed over."""
     whole = next((each for each in given if each is not None), None)
@@ -163,6 +169,7 @@ KINDS: dict[str, tuple[str, Any]] = {  # what a node must have for it, and what 
     "size one": (ANY, first_part(lambda each: each * 2 if 1 in each.shape else each)),
     "float32": (ANY, first_part(lambda each: each * 1.01 if each.dtype is torch.float32 else each)),
     "second order": (ANY, first_part(without_second)),
+    "added": (ANY, added),
     "layout": (ANY, for_layout),
     "not reduced": ("broadcast", unreduced),
     "at zero": ("saved", where_saved(lambda size: size == 0, float("nan"))),
@@ -363,9 +370,12 @@ class Campaign:
             node = chance.choice(nodes)
             has = self.traits.get(node, {ANY: True})
             kinds = [kind for kind, (needed, _) in KINDS.items() if has.get(needed)]
-            if "BackwardBackward" in node:
+            effects = self.effects.get(node, {})
+            if effects.get("added") and not effects["sign"]:
+                kinds = ["added"]  # what is 0 everywhere has no sign
+            elif "BackwardBackward" in node:
                 kinds.remove("second order")  # that of the formula would be the third, which nothing asks for
-            if node in reached.with_forward and functions_of(node):
+            elif node in reached.with_forward and functions_of(node):
                 kinds += FORWARD_KINDS
             drawn[Fault(node, chance.choice(kinds))] = None
         return list(drawn)

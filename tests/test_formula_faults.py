@@ -32,9 +32,7 @@ GROSS = ("sign", "factor", "missing term", "one lane")  # which show wherever a 
 
 @pytest.fixture(scope="module")
 def campaign() -> Campaign:
-    return Campaign(
-        [case for case in runnable() if is_of_operation(case) and Path(case.file).name in FILES]
-    )
+    return Campaign([case for case in runnable() if is_of_operation(case) and Path(case.file).name in FILES])
 
 
 def test_faults_of_all_kinds_are_drawn_from_all_formulas(campaign: Campaign) -> None:

@@ -15,7 +15,17 @@ import torch
 from conformance.worker.differences import slopes
 from conformance.worker.lacking import message_of
 from conformance.worker.operation import Operation, Others
-from conformance.worker.points import EQUAL, FULLY, ORDINARY, OTHER, Point, elementwise_point, ordinary, points
+from conformance.worker.points import (
+    EQUAL,
+    FIRST_ALONE,
+    FULLY,
+    ORDINARY,
+    OTHER,
+    Point,
+    elementwise_point,
+    ordinary,
+    points,
+)
 from conformance.worker.trial import NARROW_COMPLEX, Trial
 from conformance.worker.values import Unobservable, plain
 from conformance.worker.ways import (
@@ -78,8 +88,7 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     functions = function if isinstance(function, list) else [function]
     for place, others in enumerate(rows):
         operations = [Operation(each, others, device) for each in functions]
-        more = {**ONCE, "on meta": on_meta} if place == 0 else ONCE if place < FULLY else {}
-        look_at_all(found, operations, all_points(inputs, complex_too, place), dtype, more)
+        look_at_all(found, operations, all_points(inputs, complex_too, place), dtype, place)
     return found
 
 
@@ -88,14 +97,15 @@ def look_at_all(
     operations: Sequence[Operation],
     chosen: Iterable[Tuple[Point, bool]],
     dtype: torch.dtype,
-    more: Mapping[str, Differentiation],
+    row: int,
 ) -> None:
     """Differentiate the spellings of an operation at points; an error that one raises at its first is raised here."""
     missing: List[Dict[str, str]] = [{} for _ in operations]
     refused = list(operations)
     for point, is_elementwise in chosen:
         trial = None
-        for operation, own in zip(operations if is_elementwise or point.name == ORDINARY else operations[:1], missing):
+        is_for_all = is_elementwise or point.name in (ORDINARY, FIRST_ALONE)
+        for operation, own in zip(operations if is_for_all else operations[:1], missing):
             try:
                 trial = Trial(operation, point, is_elementwise) if trial is None else trial.spelled(operation)
             except Exception:
@@ -103,7 +113,7 @@ def look_at_all(
                     raise
                 break
             refused = [each for each in refused if each is not operation]
-            look(found, trial, dtype, own, more if operation is operations[0] else None)
+            look(found, trial, ways_at(trial, row, dtype, is_first=operation is operations[0]), dtype, own)
     for each in missing:
         found.missing.update(each)
 
@@ -139,29 +149,35 @@ def is_own(error: BaseException) -> bool:
     return not isinstance(error, RuntimeError) and trace is not None and trace.tb_frame.f_code.co_filename in OWN
 
 
-def look(
-    found: Found,
-    trial: Trial,
-    dtype: torch.dtype,
-    missing: Dict[str, str],
-    more: Optional[Mapping[str, Differentiation]],
-) -> None:
-    """Try the ways that are for such a point: `more` at an ordinary one, fewer (None) for the other spellings."""
+def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Dict[str, Differentiation]:
+    """Return the ways to try at a point: fewer for later rows of arguments, and for spellings that are not the first.
+
+    Those may have formulas of their own, as operations in place have.
+    """
     ways = dict(EVERYWHERE)
-    is_usual = trial.point.name == ORDINARY
-    if is_usual or trial.point.name == OTHER or trial.is_elementwise or "zeros" in trial.point.name:
+    name, is_usual = trial.point.name, trial.point.name == ORDINARY
+    is_telling = row == 0 and (name == OTHER or "zeros" in name) and bool(trial.is_smooth.any())
+    if is_usual or trial.is_elementwise or is_telling:
         ways.update(SECOND)
-    if is_usual and more is not None:
-        ways.update(more)
-    if trial.point.name.endswith(EQUAL) and more is not None:
+    if is_usual and is_first and row < FULLY:
+        ways.update(ONCE)
+    if is_usual and is_first and row == 0:
+        ways["on meta"] = on_meta
+    if name.endswith(EQUAL) and is_first:
         ways["memory"] = expanded_inputs
     is_narrow = dtype in NARROW_COMPLEX or not any(each.is_complex() for each in [*trial.point.values, *trial.given])
-    if dtype != torch.float64 and is_narrow and more is not None and (is_usual or trial.is_elementwise):
+    if dtype != torch.float64 and is_narrow and (is_usual or (trial.is_elementwise and is_first)):
         ways[NATIVE_WAY] = lambda trial: natively(trial, dtype)
-    own = list(ways.items())
-    if dtype == torch.float32 and NATIVE_WAY in ways and is_usual:
-        own += [(f"{NATIVE_WAY}: {name}", way) for name, way in NARROW.items()]
-    for name, way in own:
+        if dtype == torch.float32 and is_usual and is_first:
+            ways.update({f"{NATIVE_WAY}: {name}": way for name, way in NARROW.items()})
+    return ways
+
+
+def look(
+    found: Found, trial: Trial, ways: Mapping[str, Differentiation], dtype: torch.dtype, missing: Dict[str, str]
+) -> None:
+    """Try ways at a point, and note in `missing` those that are not implemented."""
+    for name, way in ways.items():
         told_as, _, narrow = name.partition(": ")
         if not missing.keys().isdisjoint((name, told_as, narrow)) or (narrow and found.told[narrow]):
             continue  # what is wrong in double precision is not told again
@@ -171,7 +187,7 @@ def look(
             if is_own(error):
                 raise
             why = why_missing(error)
-            if why is None and len(trial.is_smooth) and not (is_usual or trial.is_smooth.any()):
+            if why is None and len(trial.is_smooth) and not (trial.point.name == ORDINARY or trial.is_smooth.any()):
                 continue  # where there are no derivatives, an error is as good as a number
             if why is None:
                 found.told[told_as].append(trial.line(str(plain(error))))

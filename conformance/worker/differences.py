@@ -62,6 +62,8 @@ class Slopes(NamedTuple("Slopes", [("low", torch.Tensor), ("high", torch.Tensor)
 
 def real_vector(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return all numbers of tensors in one vector of float64 on the CPU: of complex ones first all real parts."""
+    if len(tensors) == 1 and tensors[0].dtype is torch.float64 and tensors[0].is_cpu:
+        return tensors[0].detach().reshape(-1)
     flat = [
         (part if part.dtype is torch.float64 and part.device.type == "cpu" else part.to("cpu", torch.float64)).reshape(
             -1
@@ -126,44 +128,47 @@ def slopes(function: Callable[[Values], torch.Tensor], values: Values, probes: P
         return Slopes(none, none)
     found = [function(each) for direction in probes.directions for each in moved_by(values, direction, steps)]
     sides = torch.stack(found).reshape(count, 2, len(steps), -1)
-    plus, minus = sides[:, 0].unbind(1), sides[:, 1].unbind(1)
+    plus, minus = sides.unbind(1)
+    step = torch.tensor(steps, dtype=torch.float64)[:, None]
     size = torch.maximum(middle.abs(), sides.abs().amax((1, 2)))
-    best, error = extrapolated([(up - down) / (2 * step) for up, down, step in zip(plus, minus, steps)], steps, size)
-    bends = [(up - 2 * middle + down).abs() / step for up, down, step in zip(plus[-2:], minus[-2:], steps[-2:])]
-    right, left = (plus[-1] - middle) / steps[-1], (middle - minus[-1]) / steps[-1]
-    steepest = torch.maximum(right.abs(), left.abs())
-    is_bent = (bends[1] > 0.6 * bends[0]) & (bends[1] > 1e-5 * steepest) & (bends[1] > 32 * EPS * size / steps[-1])
-    sides_before = (plus[-2] - middle) / steps[-2], (middle - minus[-2]) / steps[-2]
-    unsettled = torch.maximum((right - sides_before[0]).abs(), (left - sides_before[1]).abs())
-    is_broken = is_bent & ((bends[1] > 1.3 * bends[0]) | (unsettled > 0.1 * steepest))
-    slack = 0.02 * steepest
+    best, error = extrapolated((plus - minus) / (2 * step), step, size)
     doubt = 20 * error + INACCURATE * best.abs()
-    low = torch.where(is_bent, torch.minimum(right, left) - slack, best - doubt)
-    high = torch.where(is_bent, torch.maximum(right, left) + slack, best + doubt)
-    known = ~is_broken & low.isfinite() & high.isfinite() & size.isfinite()
-    known &= is_bent | (error <= WORST * torch.maximum(best.abs(), WORST * size))
+    low, high = best - doubt, best + doubt
+    known = error <= WORST * torch.maximum(best.abs(), WORST * size)
+    before, bend = ((plus - 2 * middle + minus).abs() / step)[:, -2:].unbind(1)
+    is_bent = (bend > 0.6 * before) & (bend > 32 * EPS * size / steps[-1])
+    if bool(is_bent.any()):
+        right_before, right = ((plus - middle) / step)[:, -2:].unbind(1)
+        left_before, left = ((middle - minus) / step)[:, -2:].unbind(1)
+        steepest = torch.maximum(right.abs(), left.abs())
+        is_bent &= bend > 1e-5 * steepest
+        unsettled = torch.maximum((right - right_before).abs(), (left - left_before).abs())
+        is_broken = is_bent & ((bend > 1.3 * before) | (unsettled > 0.1 * steepest))
+        slack = 0.02 * steepest
+        low = torch.where(is_bent, torch.minimum(right, left) - slack, low)
+        high = torch.where(is_bent, torch.maximum(right, left) + slack, high)
+        known = (known | is_bent) & ~is_broken
     unit = probes.units.repeat(1, middle.numel() // probes.units.shape[1])
-    return Slopes(low / unit, high / unit).kept(known)
+    return Slopes(low / unit, high / unit).kept(known & low.isfinite() & high.isfinite() & size.isfinite())
 
 
-def extrapolated(
-    central: List[torch.Tensor], steps: Sequence[float], size: torch.Tensor
-) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Return the limit of central differences whose steps are halved, and an estimate of its error."""
-    best, error = central[0], torch.full_like(central[0], math.inf)
-    before = [central[0]]
-    for value, step in zip(central[1:], steps[1:]):
-        row = [value]
-        is_fine = step <= steps[-3]  # else steps that skip over what is between them could converge early
-        noise = 4 * EPS * size / step
-        for order, coarser in enumerate(before, 1):
-            finer = row[-1]
-            row.append(finer + (finer - coarser) / (4**order - 1))
-            doubt = torch.maximum((row[-1] - finer).abs(), (row[-1] - coarser).abs()) + noise
-            better = (doubt < error) & is_fine  # never with nan
-            best, error = torch.where(better, row[-1], best), torch.where(better, doubt, error)
-        before = row
-    return best, error
+def extrapolated(central: torch.Tensor, step: torch.Tensor, size: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Return the limit of central differences whose steps are halved, and an estimate of its error.
+
+    `central` is of shape (probes, steps, outputs), `step` of (steps, 1), `size` and what is returned (probes, outputs).
+    """
+    noise = 4 * EPS * size[:, None] / step
+    noise[:, :-3] = math.inf  # steps that skip over what is between them could converge early
+    found, errors = [], []
+    row = central
+    for order in range(1, len(step)):
+        finer, coarser = row[:, 1:], row[:, :-1]
+        row = finer + (finer - coarser) / (4**order - 1)
+        found.append(row)
+        errors.append(torch.maximum((row - finer).abs(), (row - coarser).abs()) + noise[:, order:])
+    error = torch.cat(errors, 1)
+    error, places = torch.where(error.isnan(), math.inf, error).min(1, keepdim=True)
+    return torch.cat(found, 1).gather(1, places).squeeze(1), error.squeeze(1)
 
 
 def combined(finer: Slopes, coarser: Slopes) -> Slopes:

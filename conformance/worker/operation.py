@@ -21,11 +21,14 @@ class Operation:
         self.function = function
         self.others = others
         self.device = device
+        self.has_tensors = any(map(is_placed, others.values()))
 
     def __call__(self, values: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         """Return the results that can have derivatives."""
         wide = values[0].dtype
-        others = {name: placed(value, self.device, wide) for name, value in self.others.items()}
+        others = self.others
+        if self.has_tensors:  # new ones for each call, which may write to them
+            others = {name: placed(value, self.device, wide) for name, value in others.items()}
         found = self.function(*values, **others)
         results = list(found) if isinstance(found, (list, tuple)) else [found]
         tensors = [each for each in results if isinstance(each, torch.Tensor)]
@@ -36,7 +39,7 @@ class Operation:
         with torch.no_grad():
             results = self(values)
             found = real_vector(results)
-            if math.isfinite(found.sum().item()) or not any(each.is_complex() for each in results):
+            if not any(each.is_complex() for each in results) or math.isfinite(found.sum().item()):
                 return found
             whole = [
                 torch.where(each.isfinite(), each, NOT_A_NUMBER) if each.is_complex() else each for each in results
@@ -61,6 +64,11 @@ class Operation:
         ends, own = zip(*pairs)
         found = torch.autograd.grad(ends, leaves, own, create_graph=create_graph, allow_unused=True)
         return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+
+
+def is_placed(value: Any) -> bool:
+    """Whether an argument is a tensor, or one of those in it."""
+    return any(map(is_placed, value)) if isinstance(value, (list, tuple)) else isinstance(value, torch.Tensor)
 
 
 def placed(value: Any, device: str, dtype: torch.dtype) -> Any:

@@ -9,6 +9,7 @@ import torch
 
 from conformance.worker.differences import (
     STEPS,
+    Direction,
     Probes,
     Slopes,
     Values,
@@ -97,7 +98,10 @@ def seen_along(function: Callable[[Values], torch.Tensor], point: Point, tangent
     None where they show a kink, or don't exist.
     """
     alone = [[own if place == other else None for other in range(len(tangents))] for place, own in enumerate(tangents)]
-    found = slopes(function, point.values, Probes([list(tangents), *alone], torch.ones(1, 1), STEPS))
+    directions: List[Direction] = [list(tangents), *(alone if len(tangents) > 1 else ())]
+    found = slopes(function, point.values, Probes(directions, torch.ones(1, 1), STEPS))
+    if len(tangents) == 1:
+        return Slopes(*(side.repeat(2, 1) for side in found)) if bool(found.is_single.all()) else None
     whole, parts = Slopes(found.low[0], found.high[0]), Slopes(found.low[1:], found.high[1:])
     is_whole = bool(found.is_single.all()) and bool(consistent(parts, whole, parts.sum(0)).is_known.all())
     return found if is_whole else None
