@@ -156,9 +156,11 @@ def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Di
     """
     ways = dict(EVERYWHERE)
     name, is_usual = trial.point.name, trial.point.name == ORDINARY
-    is_telling = row == 0 and (name == OTHER or "zeros" in name) and bool(trial.is_smooth.any())
-    if is_usual or trial.is_elementwise or is_telling:
+    is_telling = name == OTHER or "zeros" in name
+    if is_usual or trial.is_elementwise or (is_telling and row == 0 and bool(trial.is_smooth.any())):
         ways.update(SECOND)
+    elif is_telling:  # the gradient is linear in the given one at kinks, too
+        ways["backward twice"] = SECOND["backward twice"]
     if is_usual and is_first and row < FULLY:
         ways.update(ONCE)
     if is_usual and is_first and row == 0:
