@@ -5,9 +5,9 @@ import sys
 import textwrap
 from pathlib import Path
 
-from conformance.cli.output import CommandError, put
+from conformance.cli.output import CommandError, put, save
 from conformance.execution.fork_server import Interpreter, Refused
-from conformance.execution.reach import Reached, add_reached, specified
+from conformance.execution.reach import Reached, add_reached, left_out, specified
 from conformance.execution.workers import Workers
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
@@ -19,15 +19,23 @@ formulas, backward and forward, no case uses, and why no case on the CPU can use
 
   autograd-conformance coverage --python ../venv-2.13/bin/python
 
+With -o it writes the list of cases that `pytest --quick` leaves out: the others take 12 seconds of one core, and use as
+many formulas and rules as can be had for that.
+
 exit statuses: 0 done; 2 there is no such torch, or one that does not bring its list of formulas (before 2.1)
 """
 CASE_SECONDS = 120.0
+QUICK_SECONDS = 12.0  # of one core
+LEFT_OUT_HEAD = (
+    "# Cases that `pytest --quick` leaves out; written by `python -m conformance coverage -o cases/left-out.txt`"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "cases", nargs="*", type=Path, help="files or directories of cases (default: those of the suite)"
     )
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the cases that --quick leaves out")
     parser.add_argument("--python", metavar="PATH", default=sys.executable, help="the interpreter that has torch")
 
 
@@ -51,6 +59,9 @@ def run(options: argparse.Namespace) -> int:
     finally:
         if workers is not None:
             workers.close()
+    if options.output is not None:
+        ids = left_out(reached.by_case, QUICK_SECONDS)
+        save(options.output, "".join(f"{line}\n" for line in (LEFT_OUT_HEAD, *ids)))
     put(f"torch {build.torch}, {len(cases)} cases on the CPU\n{text_of(reached)}", "utf-8")
     return 0
 

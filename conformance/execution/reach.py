@@ -6,9 +6,10 @@ The functions of lists of tensors, `_foreach_…`, have nodes of the formulas of
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ SPECIFICATION = "torchgen/packaged/autograd/derivatives.yaml"  # beside torch
 FUNCTIONS = "torchgen/packaged/ATen/native/native_functions.yaml"
 NOT_INPUTS = {"name", "dispatch", "output_differentiability", "output_differentiability_conditions"}
 FOREACH = re.compile(r"^- func: _foreach_(\w+?)(?:\.(\w+))?\((.*?)\) ->", re.MULTILINE)
+OVERHEAD = 0.002  # seconds that each case takes beside its steps
 # Why no case on the CPU goes through a node.
 ELSEWHERE = {
     "cudnn|miopen|mps|cuda|^(?:efficient|flash)attentionbackward|^scaleddotproduct(?:efficient|flash)attentionbackward"
@@ -39,6 +41,14 @@ ELSEWHERE = {
 EACH_ELSEWHERE = {re.compile(pattern, re.IGNORECASE): why for pattern, why in ELSEWHERE.items()}
 
 
+@dataclass(frozen=True)
+class Share:
+    """What a case uses, formulas and rules, and how many seconds it took."""
+
+    uses: frozenset[str]
+    seconds: float
+
+
 @dataclass
 class Reached:
     """The names of torch's nodes, those that have a formula for forward mode, and which of both the cases use."""
@@ -47,6 +57,7 @@ class Reached:
     with_forward: frozenset[str]
     backward: set[str] = field(default_factory=set)
     forward: set[str] = field(default_factory=set)
+    by_case: dict[str, Share] = field(default_factory=dict)  # for each case that could be run, by its id
 
     @property
     def elsewhere(self) -> dict[str, str]:
@@ -130,5 +141,32 @@ def add_reached(reached: Reached, cases: Sequence[Case], target: Target, workers
         nodes = reached.nodes.intersection(answer.get("nodes", ()))
         reached.backward |= nodes
         hidden = [each["path"] for each in answer.get("unobserved", ())]
-        if is_of_operation(case) and FORWARD not in hidden:
-            reached.forward |= nodes & reached.with_forward
+        forward = nodes & reached.with_forward if is_of_operation(case) and FORWARD not in hidden else set()
+        reached.forward |= forward
+        uses = frozenset([*nodes, *(f"{name}, forward" for name in forward), *case.rules])
+        reached.by_case[case.id] = Share(uses, answer.get("seconds", 0.0))
+
+
+def left_out(shares: Mapping[str, Share], seconds: float) -> list[str]:
+    """Return the ids of cases without which the others take so long, and use as much as can be had for that.
+
+    Chosen is, again and again, the case that adds most formulas and rules for its time.
+    """
+    kept: set[str] = set()
+    missing = set().union(*(share.uses for share in shares.values()))
+
+    def worth(name: str) -> float:
+        return len(shares[name].uses & missing) / (shares[name].seconds + OVERHEAD)
+
+    waiting = [(-worth(name), name) for name in shares]
+    heapq.heapify(waiting)
+    while waiting and missing:
+        before, name = heapq.heappop(waiting)
+        now = -worth(name)
+        if now > before:  # others have added some of it since
+            heapq.heappush(waiting, (now, name))
+        elif now < 0 and shares[name].seconds <= seconds:
+            kept.add(name)
+            missing -= shares[name].uses
+            seconds -= shares[name].seconds
+    return sorted(shares.keys() - kept)

@@ -13,6 +13,7 @@ from conformance.model.rule import Rule
 
 SUFFIXES = (".yaml", ".yml")
 ISSUES_FILE = "known-issues.yaml"
+LEFT_OUT_FILE = "left-out.txt"  # the ids of the cases that `--quick` leaves out
 NOT_CASES = (RULES_FILE, ISSUES_FILE, RENAMES_FILE)
 PACKAGE = Path(__file__).parent.parent
 SHIPPED_CASES = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in a checkout
@@ -62,3 +63,9 @@ def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
         name = file.name if root is None else str(file.relative_to(root))
         cases += parse_cases(read_text(file.read_bytes(), name), name, rules)
     return cases
+
+
+def read_left_out(path: Path, name: str) -> frozenset[str]:
+    """Return the ids in the file of those cases that `--quick` leaves out: one in each line, `#` begins a comment."""
+    lines = (line.partition("#")[0].strip() for line in read_text(path.read_bytes(), name).splitlines())
+    return frozenset(filter(None, lines))

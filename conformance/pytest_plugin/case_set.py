@@ -11,7 +11,7 @@ import msgspec
 
 from conformance.execution.program import encoded_steps_of
 from conformance.language.errors import CaseFileError, Problem
-from conformance.language.files import nearest, shipped_cases
+from conformance.language.files import LEFT_OUT_FILE, nearest, read_left_out, shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
 from conformance.language.rules import RULES_FILE, rules_in
@@ -49,6 +49,7 @@ class CaseSet:
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.renames_read: dict[Path, Renames] = {}
+        self.left_out: dict[Path, frozenset[str]] = {}
         self.ids: dict[str, ListedCase] = {}
         self.scripts: tuple[str, Sequence[Script]] = ("", ())  # of the cases of the file that was last asked for
         self.facts: dict[str, str] = {}  # a digest of what the cases of a file depend on, by its name
@@ -78,6 +79,13 @@ class CaseSet:
     def all_rules(self) -> dict[str, Rule]:
         """Return every rule that has been read."""
         return {name: rule for rules in self.rules_read.values() for name, rule in rules.items()}
+
+    def is_left_out(self, case: str, directory: Path) -> bool:
+        """Whether the list beside the cases in `directory` says that `--quick` leaves out a case."""
+        if directory not in self.left_out:
+            path = nearest(directory, LEFT_OUT_FILE)
+            self.left_out[directory] = frozenset() if path is None else read_left_out(path, self.name_of(path))
+        return case in self.left_out[directory]
 
     def renames_for(self, directory: Path) -> Renames:
         """Return the renames that come with the suite, and those of the list beside the cases in `directory`."""

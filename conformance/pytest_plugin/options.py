@@ -51,6 +51,10 @@ def add_options(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption("--level", choices=("documented", "observed"), help="run only cases whose rules are of this level")
     group.addoption(
+        "--quick", action="store_true",
+        help="leave out the cases that add least for their time, as the nearest left-out.txt has them",
+    )  # fmt: skip
+    group.addoption(
         "--shard", metavar="I/N", type=shard,
         help="run only the Ith of N parts of the cases; `python -m conformance merge` puts their reports together",
     )  # fmt: skip

@@ -34,7 +34,7 @@ from conformance.pytest_plugin.recorder import Recorder
 from conformance.pytest_plugin.session import ConformanceSession
 from conformance.results.merge import another_build
 
-NARROWING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf")  # options that leave cases out
+NARROWING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "quick")  # options that leave cases out
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -115,12 +115,15 @@ class RunHooks:
             items[:] = [item for item in items if item not in excluded]
 
     def why_excluded(self, item: CaseItem) -> str:
-        """Return why `--shard` or `--level` deselects an item, or an empty string."""
+        """Return why `--shard`, `--level` or `--quick` deselects an item, or an empty string."""
         level = self.config.option.level
         part: Shard | None = self.config.option.shard
         if part is not None and not part.includes(item.case.id):
             return part.elsewhere
-        return f"not {level}" if level is not None and not item.get_closest_marker(level) else ""
+        if level is not None and not item.get_closest_marker(level):
+            return f"not {level}"
+        is_left_out = self.config.option.quick and self.conformance.case_set.is_left_out(item.case.id, item.path.parent)
+        return "left out by --quick" if is_left_out else ""
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
         for item in items:

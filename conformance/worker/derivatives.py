@@ -168,10 +168,11 @@ def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Di
     if name.endswith(EQUAL) and is_first:
         ways["memory"] = expanded_inputs
     is_narrow = dtype in NARROW_COMPLEX or not any(each.is_complex() for each in [*trial.point.values, *trial.given])
-    if dtype != torch.float64 and is_narrow and (is_usual or (trial.is_elementwise and is_first)):
+    if dtype != torch.float64 and is_narrow and is_first and (is_usual or trial.is_elementwise):
         ways[NATIVE_WAY] = lambda trial: natively(trial, dtype)
-        if dtype == torch.float32 and is_usual and is_first:
-            ways.update({f"{NATIVE_WAY}: {name}": way for name, way in NARROW.items()})
+    if dtype == torch.float32 and is_narrow and is_usual:
+        own = NARROW if is_first else {"backward": EVERYWHERE["backward"]}
+        ways.update({f"{NATIVE_WAY}: {name}": way for name, way in own.items()})
     return ways
 
 
