@@ -44,6 +44,7 @@ ELSEWHERE = {
     ),
     "nox -t 2.6.0": "installs a release; tests/test_noxfile.py runs the session on one that doesn't exist",
     "nox -t 2.6.0 -s torch": "installs a release; tests/test_noxfile.py runs the session on one that doesn't exist",
+    "python -m conformance coverage -o cases/left-out.txt": "takes minutes; tests/execution/test_reach.py does it",
     "npm exec --package=typescript@5.9.3 -- tsc -p .": "brings a compiler; .ci/run runs it",
     "npm exec --yes --package=typescript@5.9.3 -- tsc -p .": "brings a compiler; .ci/run runs it",
     'pip install -e ".[dev]" && pytest tests -n auto': "is what this test is part of; .ci/run runs it",

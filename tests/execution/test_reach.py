@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 import torch
 from running import case_of, request_of, running_engine
+from shipped import all_cases
 
 from conformance.cli import coverage
 from conformance.cli.main import main
-from conformance.execution.reach import Reached, nodes_of, nodes_of_foreach, specified
+from conformance.execution.reach import Reached, Share, left_out, nodes_of, nodes_of_foreach, specified
+from conformance.language.files import LEFT_OUT_FILE, read_left_out, shipped_cases
 
 ENTRIES: list[dict[str, Any]] = [
     {"name": "sin(Tensor self) -> Tensor", "self": "grad * self.cos()", "result": "auto_element_wise"},
@@ -88,8 +90,14 @@ def test_all_nodes_below_each_backward_are_noted() -> None:
 
 def test_the_command_says_what_no_case_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "own.yaml"
-    file.write_text("topic: Own\nops:\n  - {id: own-sine, op: x.sin(), elementwise: {x: any}}\n")
-    assert main(["coverage", str(file)]) == 0
+    entry = "  - {id: own-sine, op: x.sin(), elementwise: {x: any}}\n"
+    more = "  - {id: own-sine-again, op: torch.sin(x), elementwise: {x: any}}\n"
+    file.write_text(f"topic: Own\nops:\n{entry}{more}")
+    own = tmp_path / "left-out.txt"
+    assert main(["coverage", str(file), "-o", str(own)]) == 0
+    head, left = own.read_text().splitlines()
+    assert head == coverage.LEFT_OUT_HEAD
+    assert left in ("derivatives-of-own-sine", "derivatives-of-own-sine-again")  # whichever took longer
     printed = capsys.readouterr().out
     unused = printed.partition("backward formulas that no case goes through")[2]
     assert " TanBackward0" in unused
@@ -108,6 +116,28 @@ def test_shares_are_of_what_the_cpu_can_reach() -> None:
         "forward formulas whose operations cases differentiate forward: 0 of 2, 0.0 %",
         "  without functions of lists (foreach): 0 of 2, 0.0 %",
     ]
+
+
+def test_what_adds_most_for_its_time_is_not_left_out() -> None:
+    shares = {
+        "long": Share(frozenset("abcdefgh"), 3.0),
+        "short": Share(frozenset("abc"), 0.5),
+        "also-short": Share(frozenset("cd"), 0.5),
+        "nothing-new": Share(frozenset("bd"), 0.5),
+        "nothing": Share(frozenset(), 0.0),
+    }
+    assert left_out(shares, 10.0) == ["nothing", "nothing-new"]
+    assert left_out(shares, 2.0) == ["long", "nothing", "nothing-new"]
+    assert left_out(shares, 0.5) == ["also-short", "long", "nothing", "nothing-new"]
+    assert left_out({}, 1.0) == []
+
+
+def test_what_the_quick_run_leaves_out_is_there_and_few_rules_need_it() -> None:
+    ids = read_left_out(shipped_cases() / LEFT_OUT_FILE, LEFT_OUT_FILE)
+    cases = all_cases()
+    assert ids <= {case.id for case in cases}
+    kept = {rule for case in cases if case.id not in ids for rule in case.rules}
+    assert len({rule for case in cases for rule in case.rules} - kept) < 10  # those of torch.compile take seconds
 
 
 def test_what_a_case_reaches_is_never_of_another_device() -> None:

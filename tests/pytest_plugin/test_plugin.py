@@ -142,6 +142,18 @@ def test_selecting_by_word_marker_level_and_rule(session: Session) -> None:
     assert ran("-m", "cpu and float32") == {"first", "other", "seen"}
 
 
+def test_quick_leaves_out_what_the_nearest_list_says(session: Session) -> None:
+    session.cases(first=GOOD, other=GOOD)
+    listed = session.directory / "left-out.txt"
+    listed.write_text("# Comment\nfirst  # and its reason\n\nfirst-of-all\n")
+    result = session.run("--quick")
+    assert result.statuses == {"first": "not-run", "other": "pass"}
+    assert result.outcomes["first"]["reason"] == "left out by --quick"
+    listed.unlink()
+    assert session.run("--quick").statuses == {"first": "pass", "other": "pass"}
+    assert session.run().statuses == {"first": "pass", "other": "pass"}
+
+
 @pytest.mark.slow
 def test_deselected_items_are_in_the_report_with_the_reason(session: Session) -> None:
     session.cases(first=GOOD, other=GOOD)
