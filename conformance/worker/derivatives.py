@@ -156,8 +156,9 @@ def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Di
     """
     ways = dict(EVERYWHERE)
     name, is_usual = trial.point.name, trial.point.name == ORDINARY
-    is_telling = name == OTHER or "zeros" in name
-    if is_usual or trial.is_elementwise or (is_telling and row == 0 and bool(trial.is_smooth.any())):
+    is_telling = name in (OTHER, FIRST_ALONE) or "zeros" in name
+    is_short = row > 0 or name == FIRST_ALONE or not bool(trial.is_smooth.any())
+    if is_usual or trial.is_elementwise or (is_telling and not is_short):
         ways.update(SECOND)
     elif is_telling:  # the gradient is linear in the given one at kinks, too
         ways["backward twice"] = SECOND["backward twice"]

@@ -88,7 +88,11 @@ def backward_twice(trial: Trial) -> Judgement:
     second: Sequence[Optional[torch.Tensor]] = [None] * len(inputs)
     if pairs:
         ends, own = zip(*pairs)
-        second = torch.autograd.grad(ends, inputs, own, allow_unused=True)
+        parts = [leaves, given] if trial.point.name == OTHER else [inputs]  # there each is asked for without the other
+        second = [
+            each for count, part in enumerate(parts, 1)
+            for each in torch.autograd.grad(ends, part, own, allow_unused=True, retain_graph=count < len(parts))
+        ]  # fmt: skip
     filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(inputs, second)]
     return joined(iter([
         trial.wrong(f"the gradient of the gradient{gaps(trial)}", filled[: len(leaves)], trial.second()),

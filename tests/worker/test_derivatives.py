@@ -28,6 +28,11 @@ def wrong_ways(function: Any, inputs: Any = SHAPES, **more: Any) -> set[str]:
     return disagree
 
 
+def doubled_if_alone(gradients: Any, _: Any) -> Any:
+    found = [each for each in gradients if each is not None]
+    return (2 * found[0], None) if len(found) < len(gradients) else gradients
+
+
 def product(fault: str = "") -> Any:
     """Return sin(x) * w, whose derivatives have a fault of that name."""
 
@@ -61,6 +66,8 @@ def product(fault: str = "") -> Any:
                 grad_x = g * x.detach().cos() * w
             elif fault == "second incoming" and grad_x.requires_grad:
                 grad_x.register_hook(lambda own: own * (1 if own.is_contiguous() else 2))
+            elif fault == "second alone" and grad_x.grad_fn is not None:
+                grad_x.grad_fn.register_hook(doubled_if_alone)
             elif fault == "gaps" and g.dim() and g.stride(-1) == 2:
                 grad_x = grad_x * 2
             elif fault == "layout" and not x.is_contiguous():
@@ -96,6 +103,7 @@ EXPECTED = {
     "tangent": "forward mode", "layout": "memory", "incoming": "incoming gradients", "float32": "native dtype",
     "alone": "some inputs", "unsaved": "writes", "expanded": "memory", "gaps": "incoming gradients",
     "second in float32": "native dtype", "tangent in float32": "native dtype", "second incoming": "backward twice",
+    "second alone": "backward twice",
 }  # fmt: skip
 
 
