@@ -30,13 +30,15 @@ from conformance.results.signature import signature
 SHIPPED = "shipped"  # what an include calls the list that comes with the suite
 PATTERN = re.compile(r"[*?]")
 DEEPEST = 8  # includes within includes
+ORDINARY = "; ordinary: f("  # in the line that derivatives() has of an ordinary point
 
 
 class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     """An entry, or its part about one of its `cases`: `case` on `targets` fails so with these releases.
 
-    `step` and `kind` may be left open where it is a pattern or has a `signature`. On targets that fit `may_fail_on`
-    alone, and on other `systems`, it may fail so, but need not.
+    `step` and `kind` may be left open where it is a pattern or has a `signature`. With `is_hard` it is about an
+    operation that fails at hard points alone. On targets that fit `may_fail_on` alone, and on other `systems`, it may
+    fail so, but need not.
     """
 
     file: str
@@ -51,6 +53,7 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
     step: int | None = None
     kind: tuple[str, ...] | None = None
     signature: tuple[str, ...] = ()
+    is_hard: bool = False
     reason: str
     link: str = ""
     review: date
@@ -95,6 +98,8 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 
         With a signature it doesn't matter whether a statement raised the error or an expectation met it.
         """
+        if self.is_hard and any(ORDINARY in failure.observed for failure in outcome.failures):
+            return False
         found = fingerprint(outcome)
         statuses = AT_A_STEP if self.signature and self.status in AT_A_STEP else {self.status}
         if found.status not in statuses or (self.signature and signature(outcome) not in self.signature):
@@ -254,7 +259,8 @@ def issues_of(node: Node, name: str, shared: Mapping[str, tuple[str, ...]]) -> I
             file=name, line=node.line, case=case.value, is_listed=listed is not None, status=fails["status"],
             step=fails.get("step"), kind=tuple(fails["kind"]) if "kind" in fails else None,
             back_ends=tuple(node.value["back_ends"].plain.items()) if "back_ends" in node.value else (),
-            signature=tuple(fails.get("signature", ())), targets=tuple(node.value["targets"].plain),
+            signature=tuple(fails.get("signature", ())), is_hard="points" in fails,
+            targets=tuple(node.value["targets"].plain),
             may_fail_on=shared.get("may_fail_on", ()) if own is None else tuple(own.plain),
             systems=shared.get("systems", ("*",)), review=date.fromisoformat(node.value["review"].value),
             link=node.value["link"].value or "", **{key: node.value[key].value for key in ("torch", "reason")},

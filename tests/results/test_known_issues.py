@@ -79,6 +79,15 @@ def test_another_failure_is_new(tmp_path: Path, found: Outcome) -> None:
     assert known(tmp_path, {}).judge("a", CPU, BUILD, found) == found
 
 
+def test_what_fails_at_hard_points_alone_is_new_at_an_ordinary_one(tmp_path: Path) -> None:
+    issues = known(tmp_path, {"fails": {**ENTRY["fails"], "points": "hard"}})
+    hard = "[the gradient is nan, expected 0.0; x of zeros: f(0.0), g = 1.5]"
+    ordinary = f"[the gradient is 2.0, expected 3.0; ordinary: f(1.5), g = 1.5, {hard[1:]}"
+    assert judged(issues, failed(observed=hard)) == "known"
+    assert judged(issues, failed(observed=ordinary)) == "fail"
+    assert judged(known(tmp_path, {}), failed(observed=ordinary)) == "known"
+
+
 def test_what_holds_again_is_fixed_until_somebody_edits_the_list(tmp_path: Path) -> None:
     outcome = known(tmp_path, {}).judge("a", CPU, BUILD, GOOD)
     assert outcome.status == "fixed"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from conformance.results.known_issues import ORDINARY
 from conformance.worker import ways
 from conformance.worker.derivatives import WAYS, derivatives
 from conformance.worker.values import Unobservable
@@ -114,6 +115,12 @@ def test_right_derivatives_agree_in_all_ways() -> None:
 @pytest.mark.parametrize("fault", EXPECTED)
 def test_each_kind_of_fault_is_found(fault: str) -> None:
     assert EXPECTED[fault] in wrong_ways(product(fault))
+
+
+@pytest.mark.parametrize(("fault", "is_ordinary"), [("sign", True), ("at zero", False)])
+def test_a_line_tells_whether_a_point_is_ordinary(fault: str, is_ordinary: bool) -> None:
+    lines = derivatives(product(fault), SHAPES)["backward"]
+    assert (ORDINARY in lines[0], any(ORDINARY in line for line in lines)) == (is_ordinary, is_ordinary)
 
 
 @pytest.mark.parametrize("function", [torch.exp, torch.sigmoid, torch.relu, torch.abs, torch.floor, torch.sign])
