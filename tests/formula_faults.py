@@ -43,7 +43,7 @@ from conformance.worker.tracer import Watched
 
 TARGET = Target(device="cpu", dtype="float32")
 MOST_CASES = 24  # in which a fault changes a number and that are tried for it, those with the fewest formulas first
-EXPLORERS = 16  # forks that explore the cases
+EXPLORERS = 64  # forks that explore the cases
 SECONDS = 180.0  # that a fork may take
 CHANGED: list[bool] = []  # not empty if a planted fault has changed a number in this process
 

@@ -81,11 +81,20 @@ class CaseSet:
         return {name: rule for rules in self.rules_read.values() for name, rule in rules.items()}
 
     def is_left_out(self, case: str, directory: Path) -> bool:
-        """Whether the list beside the cases in `directory` says that `--quick` leaves out a case."""
+        """Whether the list beside the cases in `directory` says that `--quick` leaves out a case.
+
+        Raise CaseFileError for a list that can't be read.
+        """
         if directory not in self.left_out:
             path = nearest(directory, LEFT_OUT_FILE)
-            self.left_out[directory] = frozenset() if path is None else read_left_out(path, self.name_of(path))
+            self.left_out[directory] = frozenset() if path is None else self.read_left_out(path)
         return case in self.left_out[directory]
+
+    def read_left_out(self, path: Path) -> frozenset[str]:
+        try:
+            return read_left_out(path, self.name_of(path))
+        except OSError as error:
+            raise CaseFileError([unreadable(self.name_of(path), error)]) from None
 
     def renames_for(self, directory: Path) -> Renames:
         """Return the renames that come with the suite, and those of the list beside the cases in `directory`."""

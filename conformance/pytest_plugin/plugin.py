@@ -17,6 +17,7 @@ import pytest
 from _pytest._code.code import ReprFileLocation
 
 from conformance.execution.fork_server import Refused
+from conformance.language.errors import CaseFileError
 from conformance.language.files import SUFFIXES, is_case_file, nearest
 from conformance.language.profile import Profile
 from conformance.language.rules import RULES_FILE
@@ -122,7 +123,11 @@ class RunHooks:
             return part.elsewhere
         if level is not None and not item.get_closest_marker(level):
             return f"not {level}"
-        is_left_out = self.config.option.quick and self.conformance.case_set.is_left_out(item.case.id, item.path.parent)
+        try:
+            quick = self.config.option.quick
+            is_left_out = quick and self.conformance.case_set.is_left_out(item.case.id, item.path.parent)
+        except CaseFileError as error:
+            raise pytest.UsageError(f"--quick: {error}") from None
         return "left out by --quick" if is_left_out else ""
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:

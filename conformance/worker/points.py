@@ -27,7 +27,7 @@ AROUND = 20  # ordinary numbers around them
 LEAST = {"positive": 0.0, "unit": 0.0, "beyond": 1.0}  # of the numbers of a kind
 ORDINARY = "ordinary"  # the name of the point that is looked at in most ways
 EQUAL = "of equal numbers"
-FIRST_ALONE = "n = 1"
+FIRST_ALONE = "n = 1"  # the name of the point of a single row, most often
 MAGNITUDES = "of many magnitudes"
 OTHER = "other"
 MOST_TELLING = ("with zeros", "of zeros", EQUAL)

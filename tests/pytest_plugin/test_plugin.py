@@ -149,6 +149,10 @@ def test_quick_leaves_out_what_the_nearest_list_says(session: Session) -> None:
     result = session.run("--quick")
     assert result.statuses == {"first": "not-run", "other": "pass"}
     assert result.outcomes["first"]["reason"] == "left out by --quick"
+    listed.write_bytes(b"\xff")
+    refused = session.run("--quick")
+    assert refused.status == pytest.ExitCode.USAGE_ERROR
+    assert "--quick: left-out.txt:1:1: expected UTF-8 text, got the byte 0xff" in refused.output
     listed.unlink()
     assert session.run("--quick").statuses == {"first": "pass", "other": "pass"}
     assert session.run().statuses == {"first": "pass", "other": "pass"}
