@@ -96,9 +96,9 @@ def test_partial_derivatives_without_a_derivative_say_nothing() -> None:
 
 
 def test_the_error_is_honest() -> None:
-    steps = [2.0**-level for level in range(4, 8)]
-    noise = torch.tensor([1e-6, -1e-6, 1e-6, -1e-6], dtype=torch.float64)
-    _, error = extrapolated([1 + each.reshape(1) for each in noise], steps, torch.ones(1).double())
+    steps = double(*(2.0**-level for level in range(4, 8)))[:, None]
+    noise = double(1e-6, -1e-6, 1e-6, -1e-6)
+    _, error = extrapolated((1 + noise).reshape(1, 4, 1), steps, torch.ones(1, 1).double())
     assert float(error) >= 1e-6
 
 

@@ -27,9 +27,16 @@ def test_each_size_is_also_1_and_0() -> None:
     found = points({"x": ["n", "m"], "y": ["m", 3]}, {}, torch.float64, has_hard_values=False)
     shapes = {point.name: [list(each.shape) for each in point.values] for point in found}
     assert shapes == {
-        "ordinary": [[3, 2], [2, 3]], "other": [[3, 2], [2, 3]], "n = 1": [[1, 2], [2, 3]], "n = 0": [[0, 2], [2, 3]],
+        "ordinary": [[3, 2], [2, 3]], "other": [[2, 3], [3, 2]], "n = 1": [[1, 2], [2, 3]], "n = 0": [[0, 2], [2, 3]],
         "m = 1": [[3, 1], [1, 3]], "m = 0": [[3, 0], [0, 3]],
     }  # fmt: skip
+
+
+def test_inputs_that_have_hard_values_keep_their_shapes() -> None:
+    found = points({"x": ["n", "m"], "y": ["m"]}, {}, torch.float64, has_hard_values=True)
+    assert {tuple(map(tuple, (each.shape for each in point.values))) for point in found if point.name == "other"} == {
+        ((3, 2), (2,))
+    }
 
 
 def test_each_input_has_zeros_ties_and_magnitudes() -> None:
