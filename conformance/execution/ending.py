@@ -1,9 +1,11 @@
 """What is known of a request whose worker has ended without an answer: how it ended, where, and what it had noted."""
 
 import json
+import re
 import signal
 from typing import Any, NamedTuple
 
+NOTE = re.compile(rb"(\d{1,9}) (\d{1,9}) (\d{1,9}) (\d{1,9}\.\d{1,9})")
 SLOW_SECONDS = 0.1  # a step that took as long is told of a case that was ended
 
 
@@ -44,16 +46,20 @@ def outcome_of_end(
 def read_notes(text: bytes, number: int) -> tuple[list[tuple[int, int, float]], dict[str, Any] | None]:
     """Return the steps that the request `number` had begun, as (step, line, seconds), and its answer if that is there.
 
-    `conformance/worker/notes.py` describes the text. The process that wrote it may have ended in the middle of a line.
+    `conformance/worker/notes.py` describes the text. The process that wrote it may have ended in the middle of a line,
+    and what it ran may have written there, too: lines that are no notes say nothing.
     """
     steps: list[tuple[int, int, float]] = []
     for line in text.partition(b"\0")[0].split(b"\n")[:-1]:
         if line.startswith(b"{"):
-            answer = parse_message(line)
+            try:
+                answer = parse_message(line)
+            except EOFError:
+                continue
             return (steps, answer) if answer.pop("n", None) == number else ([], None)
-        of, step, place, seconds = line.split()
-        if int(of) == number:
-            steps.append((int(step), int(place), float(seconds)))
+        note = NOTE.fullmatch(line)
+        if note and int(note[1]) == number:
+            steps.append((int(note[2]), int(note[3]), float(note[4])))
     return steps, None
 
 

@@ -48,6 +48,13 @@ def test_notes_that_are_missing_cut_off_or_of_another_request_name_no_step(notes
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("junk", [b"this is not JSON", b"{", b"{}", b"3 1", b"\xff\x00", b"3 1 8 nan", b"9" * 5000])
+def test_what_a_case_has_written_between_its_notes_says_nothing(junk: bytes) -> None:
+    found = outcome_of_end(End(-9, "", b"3 0 7 0.000100\n" + junk + b"\n3 1 8 0.000200\n\0"), 3, 0.5)
+    assert found["status"] == "crash"
+    assert found.get("line") in (None, 7, 8)
+
+
 def test_a_timeout_tells_where_the_time_went() -> None:
     notes = b"3 0 7 0.000100\n3 1 8 0.000200\n3 2 9 4.000200\n\0"
     found = outcome_of_end(End(-9, "", notes), 3, 10.0, limit=10)
