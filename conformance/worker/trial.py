@@ -30,7 +30,7 @@ SLACK = 1e-7  # absolute error of a derivative that is taken for right, since fo
 ROUGH = 2e-3  # error of a derivative in few digits that is taken for right, relative to the largest of all
 LOST = 1e-12  # absolute value of an element below which 1 + x may be 1
 FAR = 1000.0  # absolute value of an element beyond which second derivatives may cancel
-NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
+NARROW_COMPLEX = {torch.float64: torch.complex128, torch.float32: torch.complex64, torch.float16: torch.complex32}
 
 Judgement = Tuple[int, List[str]]  # how many numbers were judged, and a line for what was wrong
 
