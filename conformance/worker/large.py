@@ -13,14 +13,15 @@ import torch
 from conformance.worker.differences import Probes, Values, real_vector, slopes
 from conformance.worker.operation import Operation
 from conformance.worker.points import Point, ordinary, weights
-from conformance.worker.trial import SLACK, Judgement, in_dtype
+from conformance.worker.trial import SLACK, Judgement, in_dtype, tangents_at
 from conformance.worker.values import display_value, on_cpu, one_line, plain
 from conformance.worker.ways import NATIVE, with_gaps, with_other_strides
 
 LARGE = "large"  # the name of the point
 LARGE_SIZES = {"n": 37, "m": 19, "k": 23}  # of the names in shapes
 OTHER_SIZE = 5
-FEWEST, MOST_NUMBERS = 32, 100_000  # numbers of the largest input
+FEWEST = 32  # numbers of the largest input
+MOST_NUMBERS = 100_000
 SMALL_STEPS = (2.0**-13, 2.0**-14, 2.0**-15)  # less than from one of so many ordinary numbers to the next
 INEXACT = 0.01  # error of a gradient in few digits that is taken for right, relative to its largest number
 
@@ -51,7 +52,7 @@ class Large:
         with torch.no_grad():
             self.results = self.reference(values)
         self.given = [weights(each) for each in self.results]
-        self.tangents = [weights(each, 2 + place) for place, each in enumerate(values)]
+        self.tangents = tangents_at(self.point)
         found = slopes(self.reference.values, values, Probes([list(self.tangents)], torch.ones(1, 1), SMALL_STEPS))
         self.along = found.kept(found.is_single).times(real_vector(self.given)[None]).sum(1)
 
