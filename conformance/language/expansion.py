@@ -149,4 +149,5 @@ def programs_of(case: Node, programs: Mapping[str, Node]) -> Sequence[Node | Non
     if "expect" in case.value:
         return [None]
     named = case.find("programs").plain if "programs" in case.value else programs
-    return [program for name, program in programs.items() if name in named]
+    left_out = case.value["except"].value if "except" in case.value else ()
+    return [program for name, program in programs.items() if name in named and name not in left_out]

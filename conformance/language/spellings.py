@@ -17,7 +17,7 @@ from conformance.language.yaml import Node
 
 PROVIDED = frozenset("f g inputs".split())  # names that a program defines for spellings
 LASTING = frozenset("f g values".split())  # names that it sets once, for all spellings
-SPELLINGS_KEYS = frozenset({"given", "expect", "programs"})
+SPELLINGS_KEYS = frozenset({"given", "expect", "programs", "except"})
 FOUND = "found"  # the name to which spellings assign the gradients
 RANDOM_CALL = re.compile(rf"\b({'|'.join(sorted(vocabulary.RANDOM))})\b")
 
@@ -32,13 +32,12 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
     tried = "expect" not in case and bool(programs)
     if "expect" not in case and not programs:
         reader.report(node, "spellings", "nothing is expected: this case can't fail", "add expect, or programs")
-    if "expect" in case and "programs" in case:
-        reader.report(case["programs"], "programs", "can't stand beside 'expect'")
-    named = node.find("programs").value if "programs" in case else ()
-    for index, name in enumerate(named if isinstance(named, list) else ()):
-        if isinstance(name.value, str) and programs and name.value not in programs:
-            message = f"unknown program {name.value!r}"
-            reader.report(name, f"programs[{index}]", message, did_you_mean(name.value, programs))
+    for key in ("programs", "except"):
+        if "expect" in case and key in case:
+            reader.report(case[key], key, "can't stand beside 'expect'")
+    if "programs" in case and "except" in case:
+        reader.report(case["except"], "except", "can't stand beside 'programs'", "name those that it is tried on")
+    check_names_of_programs(reader, case, programs)
     reader.names.bound |= PROVIDED if tried else frozenset()
     if "given" in case and isinstance(case["given"].value, list):
         reader.steps(case["given"])
@@ -53,6 +52,20 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
             reader.report(case["expect"].keys["log"], "expect.log", message, "expect what a name holds")
         elif reader.broken.isdisjoint(case["expect"].lines()):
             reader.expectation(Node({"expect": case["expect"]}, case["expect"].line, case["expect"].column))
+
+
+def check_names_of_programs(reader: CaseReader, case: Mapping[str, Node], programs: Mapping[str, Node]) -> None:
+    """Report names of programs that don't exist, under `programs` and under `except`, and when no program is left."""
+    places: list[tuple[str, Any, Any]] = []
+    if "programs" in case and isinstance(case["programs"].value, list):
+        places += ((f"programs[{index}]", name.value, name) for index, name in enumerate(case["programs"].value))
+    if "except" in case and isinstance(case["except"].value, dict):
+        places += ((f"except.{name}", name, place) for name, place in case["except"].keys.items())
+        if programs and "programs" not in case and programs.keys() <= case["except"].value.keys():
+            reader.report(case["except"], "except", "no program is left")
+    for path, name, place in places:
+        if isinstance(name, str) and programs and name not in programs:
+            reader.report(place, path, f"unknown program {name!r}", did_you_mean(name, programs))
 
 
 def check_names_set(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:

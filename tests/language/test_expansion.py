@@ -48,6 +48,13 @@ cases:
       autograd.grad:
         - found = autograd.grad(f(*inputs), inputs, g)
 """
+OTHER = """\
+  - id: weighted
+    title: Both agree
+    why: They do the same
+    rules: [a.b]
+    spellings: {a: ["found = autograd.grad(f(*inputs), inputs, g)"], b: ["found = autograd.grad(f(*inputs) * 1, inputs, g)"]}
+"""
 SHARED = """\
 cases:
   - id: ways-to-double
@@ -162,6 +169,13 @@ def test_each_spelling_is_held_to_what_they_have_in_common(engine: Engine, wrong
 def test_programs_can_be_named() -> None:
     assert [case.id for case in written(PROGRAMS + CASES + "    programs: [square, product]\n")] == [
         "backward-or-grad-on-product", "backward-or-grad-on-square",
+    ]  # fmt: skip
+
+
+def test_programs_can_be_left_out() -> None:
+    excepted = "    except: {square: It can't be written so.}\n"
+    assert [case.id for case in written(PROGRAMS + CASES + excepted + OTHER)] == [
+        "backward-or-grad-on-product", "weighted-on-product", "weighted-on-square",
     ]  # fmt: skip
 
 
