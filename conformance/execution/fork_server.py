@@ -53,12 +53,15 @@ class Interpreter:
 class WantedWorker:
     """What a worker shall be: with these environment variables, and with at most `memory` bytes (0: any number).
 
-    `describes` asks for a description of the build. Without `may_fork` the process becomes the worker itself.
+    `describes` asks for a description of the build, whose devices are `present` once they are known. With `sandbox` it
+    has the kernel confine it. Without `may_fork` the process becomes the worker itself.
     """
 
     variables: dict[str, str]
     memory: int = 0
     describes: bool = False
+    present: tuple[str, ...] = ()
+    sandbox: bool = True
     may_fork: bool = True
 
 

@@ -8,10 +8,13 @@ import msgspec
 from conformance.execution.fork_server import Interpreter
 from conformance.execution.program import line_of
 from conformance.model.build import Build
+from conformance.model.sandbox import Sandbox
 
 
 class InProcess:
     """Takes requests as `Workers` does, and runs each when its answer is asked for."""
+
+    sandbox = Sandbox(lacks=("cases run in pytest's own process",))
 
     def __init__(self, python: Interpreter) -> None:
         # Imported here because they import torch.

@@ -11,7 +11,7 @@ from typing import Protocol
 from conformance.execution import graphs
 from conformance.execution.durations import Durations
 from conformance.execution.features import with_features
-from conformance.execution.fork_server import Interpreter
+from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.graphs import GraphRecorder
 from conformance.execution.in_process import InProcess
 from conformance.execution.program import encoded_program, outcome_without_run
@@ -20,6 +20,7 @@ from conformance.execution.workers import Workers
 from conformance.language.profile import NO_PROFILE, Profile
 from conformance.model.build import Build
 from conformance.model.outcome import Outcome, outcome_of
+from conformance.model.sandbox import Sandbox
 
 WINDOW = 64  # programs ahead of pytest for each worker: enough that no process waits for another
 RECORDING_SECONDS = {"spare": 1.0, "all": 600.0}  # how long to wait for graphs at the end of a run
@@ -42,7 +43,7 @@ class Settings:
     `seconds` limits a case, and `memory`, in bytes, a worker. `workers` is the largest number of worker processes, None
     for one per core. `graphs` says which are recorded: those that there is time for ("spare"), or "all". `number` is
     that of this pytest-xdist worker, counted from 0, and None without pytest-xdist. `cache` is the directory in which
-    graphs and durations are cached, and None if they are not.
+    graphs and durations are cached, and None if they are not. `sandbox` is "auto", "off" or "required".
     """
 
     python: str
@@ -53,6 +54,7 @@ class Settings:
     memory: int = 0
     workers: int | None = None
     graphs: str = "spare"
+    sandbox: str = "auto"
     in_process: bool = False
     debugged: bool = False
     number: int | None = None
@@ -85,9 +87,13 @@ class Scheduler:
             chosen = self.settings
             python = Interpreter(chosen.python, chosen.modules, chosen.devices, chosen.profile)
             if chosen.in_process:
+                if chosen.sandbox == "required":
+                    raise Refused(f"{InProcess.sandbox.line}; --sandbox required")
                 self.executor = InProcess(python)
             else:
-                self.executor = Workers(python, chosen.seconds, memory=chosen.memory, number=chosen.number)
+                self.executor = Workers(
+                    python, chosen.seconds, memory=chosen.memory, number=chosen.number, sandbox=chosen.sandbox
+                )
 
     @cached_property
     def build(self) -> Build:
@@ -95,6 +101,20 @@ class Scheduler:
         self.start()
         assert self.executor is not None
         return with_features(self.executor.handshake(), self.executor)
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """What confines the workers; waits until there is one."""
+        assert self.build
+        assert self.executor is not None
+        return self.executor.sandbox
+
+    def require_sandbox(self, why: str) -> None:
+        """Have all workers confined; raise Refused where they can't be, or are not to be."""
+        if self.sandbox.lacks:
+            raise Refused(f"{self.sandbox.line}; {why}")
+        if isinstance(self.executor, Workers):
+            self.executor.sandbox_mode = "required"
 
     @property
     def knows_build(self) -> bool:

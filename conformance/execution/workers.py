@@ -23,6 +23,7 @@ from conformance.execution.queue import LONG_SECONDS, Queue, Request
 from conformance.execution.worker_process import WorkerProcess
 from conformance.language.versions import version_of
 from conformance.model.build import Build
+from conformance.model.sandbox import Sandbox
 
 START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
 FORK_SECONDS = 0.1
@@ -55,7 +56,7 @@ class Worker:
 class Workers:
     """Runs requests in worker processes, of which there is one unless `widen` allows more."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a run sets
         self,
         python: Interpreter,
         case_seconds: float = 60.0,
@@ -63,12 +64,15 @@ class Workers:
         memory: int = 0,
         number: int | None = None,
         may_fork: bool = True,
+        sandbox: str = "auto",
     ) -> None:
         self.python = python
         self.case_seconds = case_seconds
         self.number = number  # of this process among those that share the GPUs
         self.memory = memory  # bytes that a worker may have, if no accelerator is used
         self.may_fork = may_fork
+        self.sandbox_mode = sandbox
+        self.sandbox = Sandbox(lacks=("--sandbox off",))  # of the first worker, once there is one
         self.most = 1
         self.queue = Queue()
         self.queued: set[int] = set()  # the numbers of all requests without an answer
@@ -117,8 +121,9 @@ class Workers:
         variables = share_of_gpus(share, os.environ) if share or self.number is not None else {}
         is_limited = self.build is None or self.build.present == ["cpu"]
         wanted = WantedWorker(
-            variables=variables, memory=self.memory * is_limited, describes=self.build is None, may_fork=self.may_fork
-        )
+            variables=variables, memory=self.memory * is_limited, describes=self.build is None, may_fork=self.may_fork,
+            present=() if self.build is None else tuple(self.build.present), sandbox=self.sandbox_mode != "off",
+        )  # fmt: skip
         process = WorkerProcess(self.server, wanted)
         worker = Worker(process=process, index=index, since=time.monotonic())
         self.workers.append(worker)
@@ -275,6 +280,14 @@ class Workers:
             said = message.get("refused", "the first message is not a handshake")
             self.refuse(f"{self.python.path}: {said}")
             return
+        sandbox = msgspec.convert(message.get("sandbox") or {"lacks": ["--sandbox off"]}, Sandbox)
+        if self.sandbox_mode == "required" and sandbox.lacks:
+            self.remove(worker)
+            worker.process.end(kill=True)
+            self.refuse(f"{self.python.path}: {sandbox.line}; --sandbox required")
+            return
+        if self.build is None:
+            self.sandbox = sandbox
         if message["handshake"] is not None and self.build is None:
             self.build = msgspec.convert(message["handshake"], Build)
         worker.is_ready = True

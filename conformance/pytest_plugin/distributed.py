@@ -12,6 +12,7 @@ import pytest
 from conformance.execution.graphs import RecordedGraph
 from conformance.model.build import Build
 from conformance.model.report import Pair
+from conformance.model.sandbox import Sandbox
 
 KEY = "conformance"  # in the mapping `workeroutput`, which pytest-xdist sends at the end
 
@@ -22,6 +23,7 @@ class WorkerStart(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker tests, and what it collected."""
 
     build: Build
+    sandbox: Sandbox
     collected: list[CollectedItem]
     why_deselected: list[tuple[Pair, str]]
 

@@ -78,6 +78,14 @@ def add_options(parser: pytest.Parser) -> None:
         "needs more is an error of its case (default: 16)",
     )  # fmt: skip
     group.addoption(
+        "--sandbox", choices=("auto", "off", "required"), default="auto",
+        help="have the kernel keep cases from files, processes and sockets: as far as it can (auto), or run nothing "
+        "where it can't (required) (default: auto)",
+    )  # fmt: skip
+    group.addoption(
+        "--trust", action="store_true", help="run cases that don't come with the suite also without a sandbox"
+    )
+    group.addoption(
         "--isolation", choices=("process", "none"), default="process",
         help="none runs the cases inside pytest's own process, for debuggers (default: process)",
     )  # fmt: skip

@@ -162,7 +162,10 @@ class RunHooks:
         self.recorder.begin([known[case] for case in dict.fromkeys(case for case, _ in plan)], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []
+        return self.header() if self.conformance.scheduler.items else []
+
+    def header(self) -> list[str]:
+        return [*self.conformance.scheduler.build.header(), self.conformance.scheduler.sandbox.line]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -194,8 +197,9 @@ class RunHooks:
                 self.is_start_sent = True
                 deselected = list(self.why_deselected.items())
                 start = distributed.WorkerStart(
-                    build=self.conformance.build, collected=self.collected, why_deselected=deselected
-                )
+                    build=self.conformance.build, sandbox=self.conformance.scheduler.sandbox,
+                    collected=self.collected, why_deselected=deselected,
+                )  # fmt: skip
                 attached["start"] = msgspec.to_builtins(start)
             if isinstance(report.longrepr, FailureRepr):
                 attached["where"] = dataclasses.asdict(report.longrepr.reprcrash)
@@ -231,6 +235,7 @@ class RunHooks:
         assert self.recorder is not None
         if self.recorder.journal is None:
             self.conformance.scheduler.build = start.build
+            self.conformance.scheduler.sandbox = start.sandbox
             self.collected = start.collected
             self.begin_report(start.collected, dict(start.why_deselected))
             return
@@ -302,7 +307,7 @@ class RunHooks:
             return
         terminalreporter.section("autograd conformance")
         if self.recorder.journal is not None:
-            for line in [*self.conformance.scheduler.build.header(), *self.recorder.table()]:
+            for line in [*self.header(), *self.recorder.table()]:
                 terminalreporter.write_line(line)
         for line in complaints:
             terminalreporter.write_line(line, red=True)

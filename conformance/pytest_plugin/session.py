@@ -10,6 +10,7 @@ import pytest
 
 from conformance.execution.fork_server import Refused
 from conformance.execution.scheduler import Scheduler, Settings
+from conformance.language.files import shipped_cases
 from conformance.language.profile import Profile
 from conformance.model.build import Build, Target
 from conformance.model.case import ListedCase
@@ -49,6 +50,11 @@ class ConformanceSession:
     def judged(self, case: ListedCase, path: Path, target: Target, outcome: Outcome) -> Outcome:
         """Apply the known issues for a case in the file at `path` to its outcome."""
         return self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
+
+    def require_sandbox_for(self, path: Path) -> None:
+        """Raise Refused for a case file that doesn't come with the suite, without a sandbox that would confine it."""
+        if not self.config.option.trust and not path.resolve().is_relative_to(shipped_cases().resolve()):
+            self.scheduler.require_sandbox(f"{path.name} doesn't come with the suite: read it, and use --trust")
 
     def targets(self) -> Iterator[Target]:
         option = self.config.option
@@ -92,6 +98,7 @@ def settings_of(config: pytest.Config, profile: Profile, cache_directory: Path |
         memory=int(option.worker_memory * 2**30),
         workers=option.workers,
         graphs=option.graphs,
+        sandbox=option.sandbox,
         in_process=option.isolation == "none",
         debugged=option.usepdb or option.trace,
         number=worker_number(config),

@@ -18,6 +18,7 @@ import signal
 import sys
 from typing import Any, Dict, List, Optional
 
+from conformance.worker import confinement
 from conformance.worker.fork_server import listen
 
 LONGEST_STDERR = 2**20
@@ -26,18 +27,23 @@ LONGEST_FILE = 2**28
 
 def limit_files() -> None:
     """Limit the size of files that this process writes: output of a case can't fill the disk, nor can a core dump."""
-    for kind, most in ((resource.RLIMIT_FSIZE, LONGEST_FILE), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
+    confinement.limit(resource.RLIMIT_FSIZE, LONGEST_FILE)
+    confinement.limit(resource.RLIMIT_CORE, 0)
 
 
 def limit_memory(size: int) -> None:
     """Let allocations fail, as errors of their case, when this process would have more than `size` bytes.
 
-    What is limited is private writable memory: drivers of accelerators reserve far more addresses than they use.
+    What is limited is private writable memory, and with all else that is mapped what there is now and as much again:
+    drivers of accelerators reserve far more addresses than they use. Where memory is short, this process goes first.
     """
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (size, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    confinement.limit(resource.RLIMIT_DATA, size)
+    with contextlib.suppress(OSError):  # this is not Linux
+        with open("/proc/self/statm", encoding="ascii") as sizes:
+            mapped = int(sizes.read().split()[0]) * resource.getpagesize()
+        confinement.limit(resource.RLIMIT_AS, mapped + size)
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write("1000")
 
 
 def shorten_stderr() -> None:
@@ -49,6 +55,11 @@ def shorten_stderr() -> None:
             os.lseek(2, 0, os.SEEK_SET)
     except OSError:
         pass  # a pipe or terminal
+
+
+def present_of(facts: Dict[str, Any]) -> List[str]:
+    """Return the types of the devices of a described build that can be used."""
+    return [each["type"] for each in facts["devices"] if each["absent"] is None]
 
 
 def renew_thread_pool() -> None:
@@ -69,6 +80,7 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
     gc.disable()  # importing torch is faster without, and its objects are never freed
     engine: Any = None
     failed: Optional[BaseException] = None
+    readable: List[str] = []
     try:
         from conformance.worker import backend, beside, build  # noqa: PLC0415 - importing torch may fail or print
 
@@ -77,6 +89,7 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
             from conformance.worker.engine import Engine  # noqa: PLC0415 - imports torch, too
 
             engine = Engine(profile)
+            readable = confinement.readable_places()
     except BaseException as error:  # the first worker says so
         failed = error
     wanted, requests, answers, notes = listen(may_fork=failed is None)
@@ -93,19 +106,22 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
         if failed is not None:
             raise failed
         if engine is None:
-            other = beside.beside()
+            other = beside.beside(wanted["sandbox"])
             backend.prepare(modules, profile)
             from conformance.worker.engine import Engine  # noqa: PLC0415 - after the modules that register devices
 
             engine = Engine(profile, other)
+            readable = confinement.readable_places()
         else:
             renew_thread_pool()
         engine.notes.descriptor = notes
         facts = build.describe(devices, modules, profile) if wanted["describes"] else None
-        answer({"handshake": facts})
-        uses_accelerator = facts is not None and any(each["absent"] is None for each in facts["devices"][1:])
-        if wanted["memory"] and not uses_accelerator:
+        present = wanted["present"] if facts is None else present_of(facts)
+        if wanted["memory"] and present == ["cpu"]:
             limit_memory(wanted["memory"])
+        uses_others = bool(modules or profile["setup"]) or any(each != "cpu" for each in devices or present)
+        sandbox = confinement.confine_to(profile["sandbox"], uses_others, readable) if wanted["sandbox"] else None
+        answer({"handshake": facts, "sandbox": sandbox})
     except BaseException as error:
         answer({"refused": f"{type(error).__name__}: {error}"})
         raise
