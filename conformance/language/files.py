@@ -24,6 +24,11 @@ def shipped_cases() -> Path:
     return next(path for path in SHIPPED_CASES if (path / RULES_FILE).is_file())
 
 
+def is_shipped(path: Path) -> bool:
+    """Whether a file is one of the suite's own cases: it lies in their directory."""
+    return path.resolve().is_relative_to(shipped_cases().resolve())
+
+
 def nearest(directory: Path, name: str) -> Path | None:
     """Return the file of that name that holds for the case files in `directory`: the nearest one on the way up."""
     places = (place / name for place in (directory, *directory.parents))
