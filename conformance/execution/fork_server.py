@@ -70,11 +70,12 @@ class ForkServer:
 
     def __init__(self, python: Interpreter) -> None:
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
+        self.scratch = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
         self.control, theirs = socket.socketpair()
         told = {"modules": python.modules, "devices": python.devices, "profile": python.profile.told()}
         command = [python.path, "-c", BOOTSTRAP, str(PACKAGE), json.dumps(told)]
         # OpenBLAS starts threads when it is imported, and a process with threads can't be forked.
-        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
+        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1", "TMPDIR": self.scratch.name}
         try:
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=self.stderr, stderr=self.stderr, env=environment,
@@ -83,6 +84,7 @@ class ForkServer:
         except OSError as error:
             self.control.close()
             self.stderr.close()
+            self.scratch.cleanup()
             raise Refused(f"can't start {python.path}: {error}") from None
         finally:
             theirs.close()
@@ -171,3 +173,4 @@ class ForkServer:
             with contextlib.suppress(OSError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+        self.scratch.cleanup()

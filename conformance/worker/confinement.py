@@ -1,9 +1,9 @@
 """Has the kernel confine a process, before it runs the steps of cases, to what these need.
 
 Whatever such a process comes to execute, it can then read the files of Python, torch and the system's libraries, start
-threads, and use the descriptors that it has. It can't read other files or change any, start programs or processes, make
-sockets, signal or trace other processes, or administer the machine. What the driver or the compiler of a device needs
-of files, processes and sockets is left open where it is asked for.
+threads, and use the descriptors that it has and a temporary directory. It can't read or change other files, start
+programs or processes, make sockets, signal or trace other processes, or administer the machine. What the driver or the
+compiler of a device needs of files, processes and sockets is left open where it is asked for.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
     if sys.platform != "linux":
         return {"holds": holds, "opened": sorted(opened), "lacks": [f"none is known for {sys.platform}"]}
     library = ctypes.CDLL(None, use_errno=True)
-    with contextlib.suppress(OSError):  # torch's compiler wants a directory, and Python finds one by writing to it
-        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.gettempdir())
+    own = "" if "files" in opened else own_directory()
     if not opened:
         drop_capabilities()
     if library.prctl(PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))) != 0:
@@ -57,12 +56,12 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
             found = landlock.version()
             others = len(os.listdir("/proc/self/task")) - 1
             os.open(OWN, os.O_PATH | os.O_CLOEXEC)  # kept open: the kernel may otherwise forget it, and the rule for it
-            landlock.restrict(found, [*readable, OWN], opened, others > 0)
+            landlock.restrict(found, [*readable, OWN], own, opened, others > 0)
             if others and found < 8:
                 lacks.append(f"Landlock {found} does not hold for {others} threads that were there before")
             holds.append(f"Landlock {found}")
         except OSError as error:
-            lacks.append(f"no Landlock: {error.strerror}")
+            lacks.append(f"no Landlock ({error.strerror}): files are open")
     why_not = seccomp.restrict(opened)
     if why_not is None:
         holds.append("seccomp")
@@ -78,6 +77,15 @@ def confine_to(stated: Optional[Sequence[str]], uses_others: bool, readable: Col
     found = confine(KINDS, readable)
     found["lacks"].append("nothing says what the devices other than the CPU need: see `sandbox` of a profile")
     return found
+
+
+def own_directory() -> str:
+    """Make a temporary directory, below that of this process, and have Python and torch's compiler use it."""
+    with contextlib.suppress(OSError):  # none can be made: then there is none
+        tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="worker-")
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", tempfile.tempdir)
+        return tempfile.tempdir
+    return ""
 
 
 def drop_capabilities() -> None:

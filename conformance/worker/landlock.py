@@ -13,6 +13,7 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # numbers of system cal
 VERSION = 1  # the flag of CREATE_RULESET that asks for it
 PATH_BENEATH = 1  # the kind of a rule
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
+CHANGE = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 13 | 1 << 14  # write, remove, make, move, truncate
 ALL_OF_FILES = {1: 13, 2: 14, 3: 15, 5: 16}  # how many rights on files there are, by the first version with so many
 TCP = 3  # to bind and to connect
 ABSTRACT_SOCKETS, SIGNALS = 1, 2  # scopes: those of processes outside
@@ -34,8 +35,8 @@ def version() -> int:
     return call(CREATE_RULESET, 0, 0, VERSION)
 
 
-def restrict(found: int, readable: Iterable[str], opened: Collection[str], has_threads: bool) -> None:
-    """Restrict this thread, and those that it starts, for good, to read `readable` places; raise OSError.
+def restrict(found: int, readable: Iterable[str], own: str, opened: Collection[str], has_threads: bool) -> None:
+    """Restrict this thread, and those that it starts, for good, to read `readable` places and change `own` directory.
 
     `opened` are those of files, processes and sockets that it may use as before. From version 8 on other threads that
     it has are restricted, too. The process must have given up new privileges.
@@ -53,17 +54,19 @@ def restrict(found: int, readable: Iterable[str], opened: Collection[str], has_t
     try:
         for place in readable if rights else ():
             with contextlib.suppress(OSError):  # there is none, or it can't be read now
-                allow_reading(rules, place)
+                allow(rules, place, READ_FILE, READ_FILE | READ_DIR)
+        if rights and own:
+            allow(rules, own, 0, (READ_FILE | READ_DIR | CHANGE) & rights)
         call(RESTRICT_SELF, rules, ALL_THREADS if found >= 8 and has_threads else 0)
     finally:
         os.close(rules)
 
 
-def allow_reading(rules: int, place: str) -> None:
+def allow(rules: int, place: str, to_file: int, to_directory: int) -> None:
+    """Add to a set of rules what may be done to a file, or to a directory and all in it."""
     descriptor = os.open(place, os.O_PATH | os.O_CLOEXEC)
     try:
-        is_directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-        rights = READ_FILE | READ_DIR if is_directory else READ_FILE
+        rights = to_directory if stat.S_ISDIR(os.fstat(descriptor).st_mode) else to_file
         rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, descriptor))
         call(ADD_RULE, rules, PATH_BENEATH, rule, 0)
     finally:

@@ -45,14 +45,13 @@ SOCKETS = """
 socket 41 198, socketpair 53 199, bind 49 200, connect 42 203, listen 50 201, accept 43 202, accept4 288 242,
 mq_open 240 180, mq_unlink 241 181, msgget 68 186, semget 64 190, shmget 29 194
 """
-# Changes of files by path, their attributes, and files without a path; watching files.
+# What Landlock has no rights for: attributes, links, files without a path, watching files, in old versions truncation.
 FILES = """
-creat 85 -, truncate 76 45, unlink 87 -, unlinkat 263 35, rename 82 -, renameat 264 38, renameat2 316 276, mkdir 83
--, mkdirat 258 34, rmdir 84 -, link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36, mknod 133 -, mknodat 259
-33, chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, fchownat
-260 54, utime 132 -, utimes 235 -, futimesat 261 -, utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190
-7, setxattrat 463 463, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466,
-file_setattr 469 469, memfd_create 319 279, memfd_secret 447 447, inotify_init 253 -, inotify_init1 294 26
+truncate 76 45, link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36, mknod 133 -, mknodat 259 33, chmod 90 -,
+fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, fchownat 260 54, utime 132
+-, utimes 235 -, futimesat 261 -, utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, setxattrat 463
+463, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466, file_setattr 469 469,
+memfd_create 319 279, memfd_secret 447 447, inotify_init 253 -, inotify_init1 294 26
 """
 # Calls that are denied with some arguments, or as if the kernel didn't know them.
 CHECKED = """
@@ -68,7 +67,7 @@ NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in seccomp_data
 ALLOW, DENY, MISSING = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 SET_FILTER, ALL_THREADS, KEEP_SPECULATION = 1, 1, 4  # the last: without it kernels before 5.16 slow the process down
 
-WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+WRITES = os.O_WRONLY | os.O_RDWR  # Landlock decides about these; old versions don't about truncating what is only read
 THREAD, NAMESPACES = 0x10000, 0x7E020000  # flags of clone()
 SIGNALS_BY_DESCRIPTOR = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX
 SIGNALS_BY_DEVICE = (
@@ -120,8 +119,8 @@ def filter_for(machine: str, process: int, opened: Collection[str]) -> List[Inst
 
     if "files" not in opened:
         denied.update(numbers(column, FILES))
-        check("openat", 2, (ANY_BIT, WRITES, DENY))
-        check("open", 1, (ANY_BIT, WRITES, DENY))
+        check("openat", 2, (ANY_BIT, WRITES, ALLOW), (ANY_BIT, os.O_TRUNC, DENY))
+        check("open", 1, (ANY_BIT, WRITES, ALLOW), (ANY_BIT, os.O_TRUNC, DENY))
         check("openat2", 0, otherwise=MISSING)  # its flags are in memory
     if "sockets" not in opened:
         denied.update(numbers(column, SOCKETS))

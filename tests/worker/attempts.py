@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -214,6 +215,12 @@ def still_works(place: str) -> dict[str, str]:
     thread.join()
     os.ftruncate(int(os.environ["NOTES"]), 0)
     os.pwrite(int(os.environ["NOTES"]), b"noted", 0)
+    with tempfile.TemporaryDirectory() as own:
+        Path(own, "first").write_text("first")
+        Path(own, "first").rename(f"{own}/second")
+        Path(own, "second").write_text("second")
+        told.append(Path(own, "second").read_text())
+    told.append(str(Path(own).exists()))
     import wave  # nothing has imported it
 
     signal.signal(signal.SIGUSR1, lambda *_: told.append("signalled"))
