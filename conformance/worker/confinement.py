@@ -47,6 +47,8 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
         return {"holds": holds, "opened": sorted(opened), "lacks": [f"none is known for {sys.platform}"]}
     library = ctypes.CDLL(None, use_errno=True)
     own = "" if "files" in opened else own_directory()
+    if "processes" not in opened:  # else torch's compiler starts some when it is imported
+        os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     if not opened:
         drop_capabilities()
     if library.prctl(PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))) != 0:
