@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from conformance.execution.answers import NotAnAnswer, why_no_answer
 from conformance.execution.durations import CASE_SECONDS
 from conformance.execution.ending import describe_end, outcome_of_end
 from conformance.execution.fork_server import ForkServer, Interpreter, Refused, WantedWorker
@@ -33,6 +34,7 @@ NOT_RECORDED = {"status": "not-run", "reason": "too many workers were lost to re
 DEPTH = 16  # requests that a worker holds: enough that it never waits for the parent
 REFILLED = DEPTH // 2  # what it has left when it is given more: a write for each request would cost the parent most
 LONG_QUEUE = 16
+LONGEST_REASON = 4000  # characters of why a worker can't do anything
 POLL_INTERVAL = 0.001  # seconds
 UNSENT_INTERVAL = 0.05  # seconds after which a full pipe is tried again
 
@@ -46,6 +48,7 @@ class Worker:
     since: float
     is_ready: bool = False
     sent: collections.deque[Request] = field(default_factory=collections.deque)
+    done: set[int] = field(default_factory=set)  # the numbers of the requests that it has answered
 
     @property
     def has_room(self) -> bool:
@@ -222,7 +225,7 @@ class Workers:
                 self.read(max(min([patience, *ends, *unsent]), 0.0))
         for worker in list(self.workers):
             if self.is_busy(worker) and time.monotonic() - worker.since >= self.limit(worker):
-                self.lose(worker, "timeout")
+                self.lose(worker, is_silent=True)
         self.send_waiting()
 
     def is_busy(self, worker: Worker) -> bool:
@@ -244,8 +247,10 @@ class Workers:
                     self.take(worker, message)
                     if worker not in self.workers:
                         break
-            except EOFError as error:
-                self.lose(worker, "crash", str(error))
+            except EOFError:
+                self.lose(worker)
+            except NotAnAnswer as error:
+                self.lose(worker, wrong=error)
         return bool(events)
 
     def take(self, worker: Worker, message: dict[str, Any]) -> None:
@@ -253,9 +258,12 @@ class Workers:
         if not worker.is_ready:
             self.take_first(worker, message)
             return
-        if not worker.sent or message.pop("n", None) != worker.sent[0].number:
-            raise EOFError("answered another request than the oldest")
-        request = worker.sent.popleft()
+        request = self.answered_by(worker, message)
+        why = why_no_answer(message, looks=request.finds_more)
+        if why:
+            raise NotAnAnswer(why, is_own=True)
+        worker.sent.popleft()
+        worker.done.add(request.number)
         worker.since = time.monotonic()
         why_restarted = message.pop("must_restart", "")
         if why_restarted and message["status"] != "pass":
@@ -268,15 +276,34 @@ class Workers:
             self.queue.put_back(worker.sent)
             self.replace()
 
+    def answered_by(self, worker: Worker, message: dict[str, Any]) -> Request:
+        """Return the request that a message answers: the oldest, and raise NotAnAnswer where it bears no such number.
+
+        A request that is answered twice has done something else than its case says, if it isn't reported yet.
+        """
+        number = message.pop("n", None)
+        if type(number) is int and worker.sent and worker.sent[0].number == number:
+            return worker.sent[0]
+        if type(number) is int and number in worker.done:
+            why = "the worker sent a second answer"
+            if number in self.answered:
+                self.answered[number] = {"status": "crash", "reason": why}
+            raise NotAnAnswer(why, is_late=True)
+        raise NotAnAnswer("sent an answer that nobody asked for")
+
     def take_first(self, worker: Worker, message: dict[str, Any]) -> None:
-        if "handshake" not in message:
+        """Take a worker's handshake, or why it can't do anything."""
+        why = "" if "handshake" in message else str(message.get("refused", "the first message is not a handshake"))
+        if not why and self.build is None:
+            try:
+                self.build = msgspec.convert(message["handshake"], Build)
+            except (msgspec.ValidationError, RecursionError) as error:
+                why = f"it describes itself as no build does: {error}"
+        if why:
             self.remove(worker)
             worker.process.end(kill=True)
-            said = message.get("refused", "the first message is not a handshake")
-            self.refuse(f"{self.python.path}: {said}")
+            self.refuse(f"{self.python.path}: {why[:LONGEST_REASON]}")
             return
-        if message["handshake"] is not None and self.build is None:
-            self.build = msgspec.convert(message["handshake"], Build)
         worker.is_ready = True
         worker.since = time.monotonic()
 
@@ -284,22 +311,29 @@ class Workers:
         self.queued.discard(request.number)
         self.answered[request.number] = answer
 
-    def lose(self, worker: Worker, status: str, why: str = "") -> None:
-        """Record the outcome of the request that the worker was running; the others are sent to other workers."""
+    def lose(self, worker: Worker, *, is_silent: bool = False, wrong: NotAnAnswer | None = None) -> None:
+        """Record the outcome of the request that the worker was running; the others are sent to other workers.
+
+        What is `wrong` with the worker's answers is no doing of the request if it doesn't bear its number, and nothing
+        of the kind happens when it is run again.
+        """
         limit = self.limit(worker) if self.is_busy(worker) else 0.0
-        is_silent = status == "timeout"
+        why = "" if wrong is None else str(wrong)
         end = worker.process.end(kill=is_silent or bool(why), is_silent=is_silent and worker.is_ready)
         self.remove(worker)
         if not worker.is_ready:
-            how = f"did not import torch in {START_SECONDS:.0f} s"
-            how = how if is_silent or end.status is None else f"{describe_end(end.status)} at once"
+            how = why or f"did not import torch in {START_SECONDS:.0f} s"
+            how = how if is_silent or why or end.status is None else f"{describe_end(end.status)} at once"
             self.refuse(f"the worker ({self.python.path}) {how}\n{end.printed}")
             return
         culprit = worker.sent.popleft() if worker.sent else None
         server = worker.process.server
         if culprit is not None and end.status is None and not why and culprit.lost_with in (None, server):
             culprit.lost_with = server  # not its doing: the worker ended because the process it was forked from did
-            self.queue.put_back([culprit])
+            worker.sent.appendleft(culprit)
+        elif culprit is not None and wrong is not None and (wrong.is_late or not (wrong.is_own or culprit.is_suspect)):
+            culprit.is_suspect = culprit.is_suspect or not wrong.is_late
+            worker.sent.appendleft(culprit)
         elif culprit is not None:
             seconds = round(time.monotonic() - worker.since, 6)
             self.put(culprit, outcome_of_end(end, culprit.number, seconds, limit=limit if is_silent else None, why=why))

@@ -109,9 +109,12 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
     except BaseException as error:
         answer({"refused": f"{type(error).__name__}: {error}"})
         raise
+    process = os.getpid()
     with os.fdopen(requests, "r", encoding="ascii") as lines:
         for line in lines:
             answered = engine.run(json.loads(line))
+            if os.getpid() != process:  # a copy that a case has made by a fork: two must not answer
+                os._exit(0)
             answer(answered)
             if "must_restart" in answered:
                 return
