@@ -2,12 +2,13 @@
 
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from conformance.model.outcome import Failure, Unobserved
+from conformance.model.status import AT_A_STEP, OF_WORKERS, Status
 
 LONGEST_ANSWER = 2**24  # bytes; one with two thousand failures is half as long
 SHOWN = 80  # bytes of a line that is no message
@@ -29,9 +30,9 @@ class NotAnAnswer(Exception):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The answer to a request to run a case; other statuses than these are given by the parent."""
+    """The answer to a request to run a case."""
 
-    status: Literal["pass", "fail", "error", "unsupported", "internal-error"]
+    status: Status
     seconds: Annotated[float, Meta(ge=0)] = 0.0
     step: Place | None = None
     line: Place | None = None
@@ -70,6 +71,8 @@ def why_no_answer(message: dict[str, Any], *, looks: bool = False) -> str:
     lines = [*(line for line, _ in answer.traceback), *(each.line for each in answer.failures)]
     if math.isinf(answer.seconds) or any(abs(line) > LAST_LINE for line in lines):
         return "sent an answer that is none: a number beyond all bounds"
-    if bool(answer.failures) != (answer.status in ("fail", "error")):
+    if answer.status not in OF_WORKERS:
+        return f"sent an answer that is none: {answer.status!r}, which only its parent can know"
+    if bool(answer.failures) != (answer.status in AT_A_STEP):
         return f"sent an answer that is none: {answer.status!r} with {len(answer.failures)} failures"
     return ""

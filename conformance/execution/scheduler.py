@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -77,6 +77,7 @@ class Scheduler:
         self.window = WINDOW
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
         self.durations = Durations(settings.cache)
+        self.tell: Callable[[str], object] = bool  # what is said of the start of the workers where it takes long
 
     def start(self) -> None:
         """Start the worker, which imports torch while the caller collects."""
@@ -94,7 +95,7 @@ class Scheduler:
         """The build under test; waits until the worker has imported torch."""
         self.start()
         assert self.executor is not None
-        return with_features(self.executor.handshake(), self.executor)
+        return with_features(self.executor.handshake(self.tell), self.executor)
 
     @property
     def knows_build(self) -> bool:

@@ -88,6 +88,7 @@ class WorkerProcess:
         if status is None and not kill:
             self.server.kill(self.number)
             status = self.server.status(self.number, END_SECONDS)
+        self.server.end_orphans()
         tail = tail_of(self.stderr)
         if not tail and self.server.process.poll() is not None and not self.server.stderr.closed:
             tail = tail_of(self.server.stderr)

@@ -10,6 +10,7 @@ import math
 import os
 import selectors
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ import msgspec
 
 from conformance.execution.answers import NotAnAnswer, why_no_answer
 from conformance.execution.durations import CASE_SECONDS
-from conformance.execution.ending import describe_end, outcome_of_end
+from conformance.execution.ending import End, describe_end, outcome_of_end
 from conformance.execution.fork_server import ForkServer, Interpreter, Refused, WantedWorker
 from conformance.execution.gpus import share_of_gpus
 from conformance.execution.queue import LONG_SECONDS, Queue, Request
@@ -26,6 +27,8 @@ from conformance.language.versions import version_of
 from conformance.model.build import Build
 
 START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
+ASK_SECONDS = 60.0  # the first use of an accelerator takes long, and of several longer
+TOLD_SECONDS = 10.0  # after which it is told what is waited for
 FORK_SECONDS = 0.1
 IMPORT_SECONDS = 4.0
 LOOKING_SECONDS = 10.0  # the time limit of a request that only records a graph or tries a feature
@@ -47,6 +50,7 @@ class Worker:
     index: int
     since: float
     is_ready: bool = False
+    asks: str = ""  # the device that it touches, before it is ready
     sent: collections.deque[Request] = field(default_factory=collections.deque)
     done: set[int] = field(default_factory=set)  # the numbers of the requests that it has answered
 
@@ -81,16 +85,24 @@ class Workers:
         self.selector = selectors.DefaultSelector()
         self.why_refused = ""
         self.build: Build | None = None
+        self.absent: dict[str, str] = {}  # devices that ended or blocked a worker at the first touch, and how
         self.lost_to_recording = 0
         self.start()
 
-    def handshake(self) -> Build:
-        """Wait until the first worker has imported torch, and return its build."""
+    def handshake(self, tell: Callable[[str], object] = bool) -> Build:
+        """Wait until the first worker has imported torch, and return its build; `tell` what takes long."""
+        told = time.monotonic()
         while self.build is None:
             if not self.workers:
                 self.close()
                 raise Refused(self.why_refused)
-            self.receive(START_SECONDS)
+            self.receive(TOLD_SECONDS)
+            worker = next(iter(self.workers), None)
+            if self.build is None and worker is not None and time.monotonic() - told >= TOLD_SECONDS:
+                told = time.monotonic()
+                what = f"touch the device {worker.asks}" if worker.asks else "import torch"
+                left = worker.since + self.limit(worker) - told
+                tell(f"waiting for {self.python.path} to {what}, at most {left:.0f} s more")
         try:
             version_of(self.build.torch)
         except ValueError as error:
@@ -120,7 +132,11 @@ class Workers:
         variables = share_of_gpus(share, os.environ) if share or self.number is not None else {}
         is_limited = self.build is None or self.build.present == ["cpu"]
         wanted = WantedWorker(
-            variables=variables, memory=self.memory * is_limited, describes=self.build is None, may_fork=self.may_fork
+            variables=variables,
+            memory=self.memory * is_limited,
+            describes=self.build is None,
+            may_fork=self.may_fork,
+            absent=self.absent,
         )
         process = WorkerProcess(self.server, wanted)
         worker = Worker(process=process, index=index, since=time.monotonic())
@@ -234,7 +250,7 @@ class Workers:
     def limit(self, worker: Worker) -> float:
         """Return how many seconds a worker may take for what it does now."""
         if not worker.is_ready:
-            return START_SECONDS
+            return ASK_SECONDS if worker.asks else START_SECONDS
         return min(self.case_seconds, LOOKING_SECONDS) if worker.sent[0].is_look else self.case_seconds
 
     def read(self, seconds: float) -> bool:
@@ -292,7 +308,10 @@ class Workers:
         raise NotAnAnswer("sent an answer that nobody asked for")
 
     def take_first(self, worker: Worker, message: dict[str, Any]) -> None:
-        """Take a worker's handshake, or why it can't do anything."""
+        """Take a worker's handshake, which device it touches before, or why it can't do anything."""
+        if isinstance(message.get("asks"), str) and self.build is None:
+            worker.asks, worker.since = message["asks"], time.monotonic()
+            return
         why = "" if "handshake" in message else str(message.get("refused", "the first message is not a handshake"))
         if not why and self.build is None:
             try:
@@ -319,12 +338,10 @@ class Workers:
         """
         limit = self.limit(worker) if self.is_busy(worker) else 0.0
         why = "" if wrong is None else str(wrong)
-        end = worker.process.end(kill=is_silent or bool(why), is_silent=is_silent and worker.is_ready)
+        end = worker.process.end(kill=is_silent or bool(why), is_silent=is_silent)
         self.remove(worker)
         if not worker.is_ready:
-            how = why or f"did not import torch in {START_SECONDS:.0f} s"
-            how = how if is_silent or why or end.status is None else f"{describe_end(end.status)} at once"
-            self.refuse(f"the worker ({self.python.path}) {how}\n{end.printed}")
+            self.lose_first(worker, end, why, is_silent=is_silent)
             return
         culprit = worker.sent.popleft() if worker.sent else None
         server = worker.process.server
@@ -343,6 +360,20 @@ class Workers:
                     self.put(request, NOT_RECORDED)
         self.queue.put_back(worker.sent)
         self.replace()
+
+    def lose_first(self, worker: Worker, end: End, why: str, *, is_silent: bool) -> None:
+        """Start another worker without the device that this one touched last, or note that none can be started."""
+        if not why:
+            ended = is_silent or end.status is None
+            why = "gave no answer" if worker.asks else f"did not import torch in {START_SECONDS:.0f} s"
+            why = f"{why} in {ASK_SECONDS:.0f} s" if worker.asks and ended else why
+            why = why if ended else describe_end(end.status) + " at once" * (not worker.asks)
+        if worker.asks and worker.asks not in ("cpu", *self.absent):
+            self.absent[worker.asks] = f"the worker {why} when it touched the device"
+            self.start_missing()
+            return
+        where = f" when it touched the device {worker.asks}" if worker.asks else ""
+        self.refuse(f"the worker ({self.python.path}) {why}{where}\n{end.printed}")
 
     def replace(self) -> None:
         if self.queue:

@@ -7,6 +7,7 @@ an argument holds cases, so that it imports torch while the case files are read.
 import dataclasses
 import gc
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
@@ -77,6 +78,11 @@ class RunHooks:
 
     def pytest_sessionstart(self) -> None:
         """Start the worker process before collection, if an argument holds cases."""
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal is not None:
+            self.conformance.scheduler.tell = partial(
+                tell, self.config.pluginmanager.getplugin("capturemanager"), terminal
+            )
         if not distributed.is_controller(self.config) and any(holds_cases(path) for path in self.named):
             try:
                 self.conformance.scheduler.start()
@@ -264,6 +270,8 @@ class RunHooks:
                 self.recorder.finish(int(session.exitstatus), of_cases)
             finally:
                 gc.enable()
+            if self.recorder.error and session.exitstatus in GREEN:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def complaints(self) -> Iterator[str]:
         """Yield a line for each reason other than an outcome for which the run fails."""
@@ -310,8 +318,15 @@ class RunHooks:
             terminalreporter.write_line(f"known issue {line}", yellow=True)
         for line in self.recorder.written:
             terminalreporter.write_line(line)
-        if self.recorder.error:
-            terminalreporter.write_line(self.recorder.error, red=True)
+        for line in filter(None, (self.recorder.error, self.recorder.page_error)):
+            terminalreporter.write_line(line, red=True)
+
+
+def tell(capture: Any, terminal: Any, line: str) -> None:
+    """Write a line to the terminal now, although pytest captures what is printed while it collects."""
+    with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+        terminal.ensure_newline()
+        terminal.write_line(line)
 
 
 def holds_cases(path: Path) -> bool:

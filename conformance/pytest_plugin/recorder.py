@@ -56,7 +56,9 @@ class Recorder:
         self.why_not_run: dict[Pair, str] = {}
         self.written: list[str] = []  # a line for the report, and one for the page
         self.notes: list[str] = []
-        self.error = ""
+        self.lost = ""  # what could not be written when it was known
+        self.error = ""  # why there is no report
+        self.page_error = ""
 
     def begin(self, cases: Sequence[ListedCase], plan: Sequence[Pair]) -> None:
         """Begin the report, before the first item runs."""
@@ -82,41 +84,42 @@ class Recorder:
             plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
             outcomes=(),
         )
-        journal = Journal(self.directory, report, self.conformance.case_set.all_renames())
+        self.journal = Journal(self.directory, report, self.conformance.case_set.all_renames())
         try:
-            journal.begin()
+            self.journal.begin()
         except OSError as error:
-            self.error = f"no report: {error}"
-        else:
-            self.journal = journal
+            self.lost = f"nothing was written before its end: {error}"
 
     def add(self, outcome: Outcome) -> None:
-        """Record an outcome; when it can't be written, the report ends and the run goes on."""
-        if self.journal is not None and not self.error:
+        """Record an outcome; when it can't be written, the run goes on, and all are written at its end if they can."""
+        if self.journal is not None:
             try:
                 self.journal.add(outcome)
             except OSError as error:
-                self.error = f"the report is incomplete: {error}"
+                self.lost = f"not all was written before its end: {error}"
 
     def finish(self, exit_status: int, graphs: Mapping[str, Graph]) -> None:
         """Write the report and the page; items that were planned and didn't run are in both, with the reason."""
-        if self.journal is None or self.error:
+        if self.journal is None:
             return
         try:
             report = self.journal.finish(self.why_not_run, exit_status, graphs, self.is_gone)
         except OSError as error:
             self.error = f"no report: {error}"
+            if self.journal.file is not None:
+                self.error += f"; outcomes up to an earlier one are in {self.journal.partial.name}"
             return
+        self.notes = [f"report: {self.lost}"] if self.lost else []
         name_of = self.conformance.case_set.name_of
         self.written.append(f"report: {name_of(self.journal.written)}")
-        self.notes = [*run_lines(report), *filter(None, [self.journal.note])]
+        self.notes += [*run_lines(report), *filter(None, [self.journal.note])]
         page = f"page: {name_of(self.page)}"
         if self.wants_page(is_whole=len(self.journal.outcomes) == len(report.plan)):
             try:
                 self.write_page(report)
                 self.written.append(page)
             except Exception as error:  # noqa: BLE001 - the report is written; a traceback would hide pytest's summary
-                self.error = f"no page: {type(error).__name__}: {error}"
+                self.page_error = f"no page: {type(error).__name__}: {error}"
         elif self.config.option.page == "never":
             self.written.append("page: not written, as --page never says")
         else:

@@ -15,7 +15,7 @@ FINE: list[dict[str, Any]] = [
     {"status": "pass"},
     {"status": "pass", "seconds": 0.5, "unobserved": [{"line": 3, "path": "a", "reason": "r"}]},
     {"status": "fail", "failures": [{"line": 1, "path": "", "expected": "e", "observed": "\ud800"}], "step": 0},
-    {"status": "error", "failures": [{"line": 1, "path": "", "expected": "e", "observed": "o"}], "traceback": [[1, "f"]]},
+    {"status": "error", "failures": [{"line": 1, "path": "", "expected": "", "observed": ""}], "traceback": [[1, "f"]]},
     {"status": "unsupported", "reason": "r", "step": 0, "line": 4, "must_restart": "why"},
     {"status": "internal-error", "reason": "r", "stderr": "s"},
 ]  # fmt: skip

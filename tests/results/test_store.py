@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -332,7 +333,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     def fail(*_: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="the disk is full"):
         write_whole(path, "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
