@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from conformance.execution import graphs
 from conformance.execution.durations import Durations
 from conformance.execution.features import with_features
@@ -33,6 +35,9 @@ class Item(graphs.Item, Protocol):
 
     @property
     def is_marked_by_others(self) -> bool: ...
+
+    @property
+    def found_before(self) -> Outcome | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +144,8 @@ class Scheduler:
                 self.send_ahead(item)
 
     def send_ahead(self, item: Item) -> None:
-        if not item.is_marked_by_others and outcome_without_run(item.case, item.target, self.build) is None:
+        is_run = item.found_before is None and not item.is_marked_by_others
+        if is_run and outcome_without_run(item.case, item.target, self.build) is None:
             self.send(item)
 
     def send(self, item: Item) -> None:
@@ -158,6 +164,12 @@ class Scheduler:
             self.durations.note(item.case, item.target, outcome.seconds)
             self.graph_recorder.add(item, outcome)
         return outcome
+
+    def take_over(self, item: Item, outcome: Outcome) -> None:
+        """Do with the outcome of an interrupted run what is done with one of this run."""
+        observed = outcome if outcome.issue is None else replace(outcome, status=outcome.issue.status)
+        self.durations.note(item.case, item.target, observed.seconds)
+        self.graph_recorder.add(item, observed)
 
     @cached_property
     def graph_recorder(self) -> GraphRecorder:

@@ -137,10 +137,20 @@ class CaseItem(pytest.Item):
         """The case, the target and the file of the item, by which it is known in other processes."""
         return self.case.id, str(self.target), str(self.path)
 
+    @property
+    def found_before(self) -> Outcome | None:
+        """The outcome that an interrupted run has found, which this run resumes."""
+        return self.conformance.found_before(self.case.id, str(self.target))
+
     def runtest(self) -> None:
         try:
-            observed = self.conformance.scheduler.run(self)
-            self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+            outcome = self.found_before
+            if outcome is None:
+                observed = self.conformance.scheduler.run(self)
+                outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+            else:
+                self.conformance.scheduler.take_over(self, outcome)
+            self.outcome = outcome
         except Exception as error:
             self.outcome = Outcome(status="internal-error", reason=f"{type(error).__name__}: {error}")
             raise

@@ -1,7 +1,7 @@
 """Records a run: adds each outcome to the report, and writes report, page and summary at the end."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,7 @@ class Recorder:
         self.config = config
         self.conformance = conformance
         self.started = now()
-        given = config.option.report
-        self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
+        self.directory = directory_of(config)
         self.page = self.directory / "index.html"
         self.journal: Journal | None = None
         self.topics: dict[str, str] = {}
@@ -60,25 +59,19 @@ class Recorder:
         self.error = ""  # why there is no report
         self.page_error = ""
 
+    @property
+    def run(self) -> Run:
+        """How this run was called."""
+        return run_of(self.config, self.started)
+
     def begin(self, cases: Sequence[ListedCase], plan: Sequence[Pair]) -> None:
         """Begin the report, before the first item runs."""
         rules = self.conformance.case_set.all_rules()
         records: Any = Records(self.conformance.case_set, cases)  # as good as a tuple of them
         self.topics = {case.id: case.topic for case in cases}
-        option = self.config.option
-        digest = set_digest((case.id, case.digest) for case in cases)
         report = Report(
             format=FORMAT,
-            header=Header(
-                suite=SuiteVersion(version=__version__, commit=suite_commit(), cases=digest),
-                run=Run(
-                    started=self.started,
-                    arguments=without(option.given, *PLACES),
-                    shard=option.shard,
-                    command=option.called_as,
-                ),
-                build=self.conformance.build,
-            ),
+            header=Header(suite=suite_of(cases), run=self.run, build=self.conformance.build),
             rules=cited_rules(rules, cases),
             cases=records,
             plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
@@ -220,3 +213,23 @@ class Recorder:
             return []
         records = {record.id: record for record in self.journal.report.cases}
         return cause_lines([cause for cause, _ in groups_of(self.journal.outcomes.values(), records)])
+
+
+def directory_of(config: pytest.Config) -> Path:
+    """Return where the reports of a run go."""
+    given = config.option.report
+    return config.invocation_params.dir / given if given else config.rootpath / "reports"
+
+
+def run_of(config: pytest.Config, started: str) -> Run:
+    """Return how a run was called, for its report."""
+    option = config.option
+    return Run(
+        started=started, arguments=without(option.given, *PLACES), shard=option.shard, command=option.called_as
+    )  # fmt: skip
+
+
+def suite_of(cases: Iterable[ListedCase]) -> SuiteVersion:
+    """Return what runs, with the digest of its cases, for its report."""
+    digest = set_digest((case.id, case.digest) for case in cases)
+    return SuiteVersion(version=__version__, commit=suite_commit(), cases=digest)

@@ -65,7 +65,7 @@ def test_what_a_back_end_does_not_say_is_left_out() -> None:
 
 
 def test_the_head_of_a_run_names_present_and_absent_devices() -> None:
-    torch, devices = build(
+    torch, line = build(
         debug=True, devices=(device("cpu", name="x86"), device("mps", absent="torch.mps is not available"))
     ).header()
     assert ", debug)" in torch
