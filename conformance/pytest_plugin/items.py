@@ -19,6 +19,7 @@ from conformance.model.outcome import Outcome
 from conformance.model.status import TABLE
 from conformance.pytest_plugin.session import ConformanceSession, marks_of
 from conformance.render.failure import failure_text, line_in_file
+from conformance.render.visible import printable
 
 
 class CaseFailed(Exception):
@@ -69,7 +70,7 @@ class CaseFile(pytest.File):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002 - as pytest calls it
         """Return the problems of the file, without a traceback through the loader."""
         if isinstance(excinfo.value, (CaseFileError, Refused)):
-            return str(excinfo.value)
+            return printable(str(excinfo.value))
         return super().repr_failure(excinfo)
 
 
@@ -88,7 +89,7 @@ class BrokenFile(pytest.Item):
         raise self.error
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return str(self.error) if excinfo.value is self.error else super().repr_failure(excinfo, style)
+        return printable(str(self.error)) if excinfo.value is self.error else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         return self.path, self.error.problems[0].line - 1, self.name
@@ -156,16 +157,16 @@ class CaseItem(pytest.Item):
             raise
         reported = TABLE[outcome.status].pytest
         if reported == "skipped":
-            pytest.skip(f"{outcome.status}: {outcome.reason}")
+            pytest.skip(printable(f"{outcome.status}: {outcome.reason}"))
         if reported == "xfailed" and outcome.issue is not None:
             pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # returns with --runxfail
         if reported != "passed":
-            raise CaseFailed(outcome.summary)
+            raise CaseFailed(printable(outcome.summary))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, (CaseFailed, pytest.xfail.Exception)) or self.outcome is None:
             return super().repr_failure(excinfo, style)
-        message = f"{self.outcome.status}: {self.outcome.summary}"
+        message = printable(f"{self.outcome.status}: {self.outcome.summary}")
         line = line_in_file(self.conformance.case_set.whole_case(self.case), self.outcome)
         return FailureRepr(self.failure_text, ReprFileLocation(self.case.file, line, message))
 
@@ -189,5 +190,5 @@ class FailureRepr(TerminalRepr):
         self.reprcrash = where  # its message stands in pytest's short summary
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        for line in self.text().splitlines():
+        for line in printable(self.text()).splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))

@@ -34,6 +34,7 @@ from conformance.pytest_plugin.options import add_markers, add_options, profile_
 from conformance.pytest_plugin.protocol import is_shortened, needs_phases, run_shortened
 from conformance.pytest_plugin.recorder import Recorder, directory_of, run_of, suite_of
 from conformance.pytest_plugin.session import ConformanceSession
+from conformance.render.visible import printable
 from conformance.results.merge import another_build
 from conformance.results.resume import Past, past_runs, resumed
 
@@ -90,7 +91,7 @@ class RunHooks:
             try:
                 self.conformance.scheduler.start()
             except Refused as error:
-                raise pytest.UsageError(str(error)) from None
+                raise pytest.UsageError(printable(str(error))) from None
             if self.recorder is not None:
                 self.recorder.prepare(is_whole=not self.is_narrowed)
 
@@ -189,7 +190,7 @@ class RunHooks:
     def pytest_report_collectionfinish(self) -> list[str]:
         if not self.conformance.scheduler.items:
             return []
-        return [*self.conformance.scheduler.build.header(), *filter(None, [self.resumed])]
+        return list(map(printable, [*self.conformance.scheduler.build.header(), *filter(None, [self.resumed])]))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -338,22 +339,22 @@ class RunHooks:
         if self.recorder.journal is not None:
             head = [*self.conformance.scheduler.build.header(), *filter(None, [self.resumed])]
             for line in [*head, *self.recorder.table()]:
-                terminalreporter.write_line(line)
+                terminalreporter.write_line(printable(line))
         for line in complaints:
-            terminalreporter.write_line(line, red=True)
+            terminalreporter.write_line(printable(line), red=True)
         for line in self.conformance.issues.waiting(date.today()):
-            terminalreporter.write_line(f"known issue {line}", yellow=True)
+            terminalreporter.write_line(printable(f"known issue {line}"), yellow=True)
         for line in self.recorder.written:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(printable(line))
         for line in filter(None, (self.recorder.error, self.recorder.page_error)):
-            terminalreporter.write_line(line, red=True)
+            terminalreporter.write_line(printable(line), red=True)
 
 
 def tell(capture: Any, terminal: Any, line: str) -> None:
     """Write a line to the terminal now, although pytest captures what is printed while it collects."""
     with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
         terminal.ensure_newline()
-        terminal.write_line(line)
+        terminal.write_line(printable(line))
 
 
 def holds_cases(path: Path) -> bool:
