@@ -16,9 +16,14 @@ INVISIBLE = re.compile(
 COMMAND = re.compile(r"^([^\S\n]*)(::(?=[\w-]+[^\n:]*::)|##(?=\[|vso\[))", re.MULTILINE)
 
 
-def printable(text: str) -> str:
+def printable(text: str, keep: str = "\n\t") -> str:
     """Return `text` for a terminal or the log of a CI service: visible, and with no line that is a command."""
-    return COMMAND.sub(r"\1⟨\2⟩", visible(text))
+    return without_commands(visible(text, keep))
+
+
+def without_commands(text: str) -> str:
+    """Return `text` with the marks of commands in brackets: `⟨::⟩error …`."""
+    return COMMAND.sub(r"\1⟨\2⟩", text)
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
