@@ -82,7 +82,7 @@ class Scheduler:
         self.window = WINDOW
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
         self.durations = Durations(settings.cache)
-        self.tell: Callable[[str], object] = bool  # what is said of the start of the workers where it takes long
+        self.tell: Callable[[str], object] = bool  # gets a line where the start of the workers takes long
 
     def start(self) -> None:
         """Start the worker, which imports torch while the caller collects."""

@@ -62,7 +62,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 def is_usual(device: Device) -> bool:
-    """Whether the absence of a device needs no word: torch was not built for it, or finds none."""
+    """Whether that a device is absent needs no word: torch was not built for it, or finds none."""
     return device.unknown or device.absent == f"torch.{device.type} is not available"
 
 

@@ -246,7 +246,7 @@ def left_behind(path: Path) -> list[Path]:
 
 
 def found_in(partial: Path) -> Report:
-    """Return the report of a run that was killed, perhaps while it wrote an outcome."""
+    """Return the report of a run that was killed, be it while it wrote an outcome."""
     try:
         return load_report(partial)
     except ReportError:
