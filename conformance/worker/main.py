@@ -1,9 +1,9 @@
 """The worker's protocol: one line of JSON for each request and answer, on file descriptors that no print writes to.
 
-The first line is `{"handshake": build}`, or `{"refused": why}` when torch can't be imported; only the first worker of
-a run describes the build. Then each request `{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}`
-is answered by `{"n": 7, "status": …}`, in order. The worker exits at the end of its input, and after an answer with
-`must_restart`.
+The first line is `{"handshake": build}`, or `{"refused": why}` when torch can't be imported. Only the first worker of a
+run describes the build; before it touches a device, which may end or block it, it says `{"asks": device}`. Then each
+request `{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}` is answered by `{"n": 7, "status": …}`,
+in order. The worker exits at the end of its input, and after an answer with `must_restart`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 from typing import Any, Dict, List, Optional
 
 from conformance.worker.fork_server import listen
+from conformance.worker.messages import message_line
 
 LONGEST_STDERR = 2**20
 LONGEST_FILE = 2**28
@@ -66,6 +67,8 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
 
     Back-ends are imported and set up in each worker: what they open must not be shared by several processes.
     """
+    limit_files()
+    faulthandler.register(signal.SIGUSR1, 2)  # when the parent gives up waiting
     gc.disable()  # importing torch is faster without, and its objects are never freed
     engine: Any = None
     failed: Optional[BaseException] = None
@@ -80,9 +83,8 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
     except BaseException as error:  # the first worker says so
         failed = error
     wanted, requests, answers, notes = listen(may_fork=failed is None)
-    limit_files()
     faulthandler.enable(2)  # a stack of Python, and from 3.14 on of C, when a signal ends this process
-    faulthandler.register(signal.SIGUSR1, 2)  # and when the parent gives up waiting
+    faulthandler.register(signal.SIGUSR1, 2)  # as above, and into the file of this worker
 
     def answer(message: Dict[str, Any]) -> None:
         line = memoryview((json.dumps(message) + "\n").encode("ascii"))
@@ -101,17 +103,22 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
         else:
             renew_thread_pool()
         engine.notes.descriptor = notes
-        facts = build.describe(devices, modules, profile) if wanted["describes"] else None
+        facts = None
+        if wanted["describes"]:
+            facts = build.describe(devices, modules, profile, wanted["absent"], lambda name: answer({"asks": name}))
         answer({"handshake": facts})
         uses_accelerator = facts is not None and any(each["absent"] is None for each in facts["devices"][1:])
         if wanted["memory"] and not uses_accelerator:
             limit_memory(wanted["memory"])
     except BaseException as error:
-        answer({"refused": f"{type(error).__name__}: {error}"})
+        answer({"refused": message_line(error)})
         raise
+    process = os.getpid()
     with os.fdopen(requests, "r", encoding="ascii") as lines:
         for line in lines:
             answered = engine.run(json.loads(line))
+            if os.getpid() != process:  # a copy that a case has made by a fork: two must not answer
+                os._exit(0)
             answer(answered)
             if "must_restart" in answered:
                 return

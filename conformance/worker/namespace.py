@@ -34,12 +34,12 @@ PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 
 def real_module(path: str) -> Any:
     """Return the module of a namespace, or None if this torch doesn't have it."""
-    if path.partition(".")[0] == "ops":
-        return operator.attrgetter(path)(torch)  # made when it is asked for: no import finds it
     outside = path == "torch" or path in vocabulary.PYTHON_MODULES
     try:
+        if path.partition(".")[0] == "ops":
+            return operator.attrgetter(path)(torch)  # made when it is asked for: no import finds it
         return importlib.import_module(path if outside else f"torch.{path}")
-    except ImportError:
+    except Exception:  # a broken one raises what it likes
         return None
 
 
