@@ -8,12 +8,13 @@ out and said so; a point where the differences do not converge is not judged.
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
 from conformance.worker.differences import slopes
 from conformance.worker.lacking import message_of
+from conformance.worker.large import Large, large_values
 from conformance.worker.operation import Operation, Others
 from conformance.worker.points import (
     EQUAL,
@@ -26,14 +27,13 @@ from conformance.worker.points import (
     ordinary,
     points,
 )
-from conformance.worker.trial import NARROW_COMPLEX, Trial
+from conformance.worker.trial import NARROW_COMPLEX, Judgement, Trial
 from conformance.worker.values import Unobservable, plain
 from conformance.worker.ways import (
     EVERYWHERE,
     NARROW,
     ONCE,
     SECOND,
-    Differentiation,
     expanded_inputs,
     natively,
     on_meta,
@@ -48,7 +48,10 @@ MISSING = re.compile(
 )
 BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of the inputs of an elementwise function
 NATIVE_WAY = "native dtype"
-OWN = frozenset(function.__code__.co_filename for function in (natively, points, slopes, Trial.line, Operation.values))
+LookedAt = Callable[[Any], Judgement]  # of a trial, or of many numbers
+OWN = frozenset(
+    function.__code__.co_filename for function in (natively, points, slopes, Trial.line, Large.line, Operation.values)
+)
 WAYS = (*EVERYWHERE, *SECOND, *ONCE, "on meta", NATIVE_WAY)
 
 
@@ -89,6 +92,7 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     for place, others in enumerate(rows):
         operations = [Operation(each, others, device) for each in functions]
         look_at_all(found, operations, all_points(inputs, complex_too, place), dtype, place)
+    look_at_large(found, Operation(functions[0], rows[0], device), inputs, dtype)
     return found
 
 
@@ -118,20 +122,45 @@ def look_at_all(
         found.missing.update(each)
 
 
-def all_points(inputs: Mapping[str, Any], complex_too: bool, row: int) -> Iterator[Tuple[Point, bool]]:
-    """Yield the points of such inputs, and whether each element is by itself there."""
-    elementwise = all(isinstance(given, str) for given in inputs.values())
+def look_at_large(found: Found, operation: Operation, inputs: Mapping[str, Any], dtype: torch.dtype) -> None:
+    """Differentiate an operation on many numbers; one that refuses them, as its other arguments may, is not."""
+    shapes, kinds = shapes_and_kinds(inputs)
+    values = large_values(shapes, kinds)
+    try:
+        large = None if values is None else Large(operation, values)
+    except Exception:
+        return
+    if large is None:
+        return
+    ways: Dict[str, LookedAt] = {"backward": Large.backward}
+    if dtype == torch.float32:
+        ways[NATIVE_WAY] = lambda large: large.natively(dtype)
+    look(found, large, {way: ways[way] for way in ways if not found.told[way]}, dtype, found.missing)
+
+
+def is_elementwise(inputs: Mapping[str, Any]) -> bool:
+    return all(isinstance(given, str) for given in inputs.values())
+
+
+def shapes_and_kinds(inputs: Mapping[str, Any]) -> Tuple[Dict[str, Sequence[Any]], Dict[str, str]]:
+    """Return the shape of each input and the kind of its numbers; those of an elementwise function are broadcast."""
     shapes: Dict[str, Sequence[Any]] = {}
     kinds: Dict[str, str] = {}
     for place, (name, given) in enumerate(inputs.items()):
-        if elementwise:
+        if is_elementwise(inputs):
             kinds[name], shapes[name] = given, BROADCAST[min(place, len(BROADCAST) - 1)]
         else:
             kinds[name], shapes[name] = next(iter(given.items())) if isinstance(given, dict) else ("", given)
+    return shapes, kinds
+
+
+def all_points(inputs: Mapping[str, Any], complex_too: bool, row: int) -> Iterator[Tuple[Point, bool]]:
+    """Yield the points of such inputs, and whether each element is by itself there."""
+    shapes, kinds = shapes_and_kinds(inputs)
     for dtype in (torch.float64, torch.complex128)[: 1 + complex_too]:
-        chosen = points(shapes, kinds, dtype, has_hard_values=not elementwise, row=row)
+        chosen = points(shapes, kinds, dtype, has_hard_values=not is_elementwise(inputs), row=row)
         yield from ((point, False) for point in chosen)
-    if elementwise:
+    if is_elementwise(inputs):
         yield Point("0-dimensional", [ordinary((), kind, place) for place, kind in enumerate(kinds.values())]), False
         yield elementwise_point(list(kinds.values())), True
 
@@ -149,7 +178,7 @@ def is_own(error: BaseException) -> bool:
     return not isinstance(error, RuntimeError) and trace is not None and trace.tb_frame.f_code.co_filename in OWN
 
 
-def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Dict[str, Differentiation]:
+def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Dict[str, LookedAt]:
     """Return the ways to try at a point: fewer for later rows of arguments, and for spellings that are not the first.
 
     Those may have formulas of their own, as operations in place have.
@@ -178,7 +207,11 @@ def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Di
 
 
 def look(
-    found: Found, trial: Trial, ways: Mapping[str, Differentiation], dtype: torch.dtype, missing: Dict[str, str]
+    found: Found,
+    trial: Union[Trial, Large],
+    ways: Mapping[str, LookedAt],
+    dtype: torch.dtype,
+    missing: Dict[str, str],
 ) -> None:
     """Try ways at a point, and note in `missing` those that are not implemented."""
     for name, way in ways.items():
@@ -186,7 +219,7 @@ def look(
         if not missing.keys().isdisjoint((name, told_as, narrow)) or (narrow and found.told[narrow]):
             continue  # what is wrong in double precision is not told again
         try:
-            count, told = way(trial.narrowed(dtype) if narrow else trial)
+            count, told = way(trial.narrowed(dtype) if narrow and isinstance(trial, Trial) else trial)
         except Exception as error:
             if is_own(error):
                 raise

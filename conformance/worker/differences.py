@@ -21,6 +21,7 @@ INACCURATE = (
     1e-6  # relative error of a derivative that is taken for right: some functions are not better in double precision
 )
 SINGLE = 1e-8  # how far bounds of a derivative near 0 may be apart where there is no kink
+ALIKE = 32.0  # ratio of sizes up to which numbers are moved by the same
 WORST = 1e-5  # a derivative with a larger error, relative to its size, counts as unknown
 
 Values = List[torch.Tensor]  # on the CPU, in double precision
@@ -83,6 +84,22 @@ def magnitude(values: torch.Tensor) -> torch.Tensor:
 def along(directions: Values) -> Probes:
     """Return the probe that moves all inputs at once."""
     return Probes([list(directions)], torch.ones(1, 1), STEPS)
+
+
+def by_size(values: Values, directions: Values) -> Probes:
+    """Return probes that move all numbers near 1 at once, all that are far bigger, and in small steps the far smaller.
+
+    The derivatives are those by the parts of `directions`, which is their sum.
+    """
+    sizes = [magnitude(value) for value in values]
+    found: List[Direction] = []
+    units = []
+    for least, beyond, unit in ((1 / ALIKE, ALIKE, 1.0), (ALIKE, math.inf, 1.0), (0.0, 1 / ALIKE, 1 / ALIKE**2)):
+        chosen = [(size >= least) & (size < beyond) for size in sizes]
+        if any(map(torch.any, chosen)) or not (least or found):
+            found.append([move * unit * own for move, own in zip(directions, chosen)])
+            units.append(unit)
+    return Probes(found, torch.tensor(units, dtype=torch.float64)[:, None], STEPS)
 
 
 def single_probes(values: Values) -> Probes:

@@ -38,11 +38,11 @@ SIZES = {"n": 3, "m": 2, "k": 4}  # of the names in shapes; others are 2
 Point = NamedTuple("Point", [("name", str), ("values", Values)])  # of the differentiable inputs
 
 
-def in_few_digits(values: torch.Tensor) -> torch.Tensor:
-    """Return real or complex numbers rounded to those that each dtype has, if it has numbers of their size at all."""
+def in_few_digits(values: torch.Tensor, digits: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    """Return real or complex numbers rounded to those of `digits`, by default such as all dtypes have."""
     if values.is_complex():
-        return torch.complex(in_few_digits(values.real), in_few_digits(values.imag))
-    return values.to(torch.bfloat16).to(values.dtype)
+        return torch.complex(in_few_digits(values.real, digits), in_few_digits(values.imag, digits))
+    return values.to(digits).to(values.dtype)
 
 
 def elementwise_point(kinds: Sequence[str]) -> Point:
@@ -63,8 +63,16 @@ def elementwise_point(kinds: Sequence[str]) -> Point:
     return Point("", [in_few_digits(each) for each in columns])
 
 
-def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+def ordinary(
+    shape: Sequence[int],
+    kind: str,
+    seed: int,
+    dtype: torch.dtype = torch.float64,
+    digits: torch.dtype = torch.bfloat16,
+) -> torch.Tensor:
     """Return a tensor of distinct, unremarkable numbers: between -2 and 2, or what `kind` says.
+
+    They are rounded to those of `digits`; many are distinct only if it has many.
 
     Kinds: `positive` (0.3 to 2.3), `unit` (0.2 to 0.8), `beyond` (1.3 to 3.3), `invertible` (matrices of full
     rank).
@@ -80,8 +88,8 @@ def ordinary(shape: Sequence[int], kind: str, seed: int, dtype: torch.dtype = to
         values = torch.where(values.abs() < 0.05, values + 0.1, values)
     made = values.reshape(tuple(shape))
     if dtype.is_complex:
-        made = torch.complex(made, 0.7 * ordinary(shape, "", seed + 5))
-    return in_few_digits(invertible(made) if kind == "invertible" else made)
+        made = torch.complex(made, 0.7 * ordinary(shape, "", seed + 5, digits=digits))
+    return in_few_digits(invertible(made) if kind == "invertible" else made, digits)
 
 
 def invertible(matrices: torch.Tensor) -> torch.Tensor:

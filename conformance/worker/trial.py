@@ -9,11 +9,12 @@ import torch
 
 from conformance.worker.differences import (
     STEPS,
-    Direction,
+    WORST,
     Probes,
     Slopes,
     Values,
     along,
+    by_size,
     combined,
     consistent,
     elementwise_probes,
@@ -22,7 +23,7 @@ from conformance.worker.differences import (
     slopes,
 )
 from conformance.worker.operation import Operation
-from conformance.worker.points import MAGNITUDES, ORDINARY, Point, weights
+from conformance.worker.points import Point, weights
 from conformance.worker.values import display_value, on_cpu, one_line, plain
 
 CANCELLED = 1e-4  # relative error of a second derivative that is taken for right: their formulas cancel
@@ -30,7 +31,7 @@ SLACK = 1e-7  # absolute error of a derivative that is taken for right, since fo
 ROUGH = 2e-3  # error of a derivative in few digits that is taken for right, relative to the largest of all
 LOST = 1e-12  # absolute value of an element below which 1 + x may be 1
 FAR = 1000.0  # absolute value of an element beyond which second derivatives may cancel
-NARROW_COMPLEX = {torch.float32: torch.complex64, torch.float16: torch.complex32}
+NARROW_COMPLEX = {torch.float64: torch.complex128, torch.float32: torch.complex64, torch.float16: torch.complex32}
 
 Judgement = Tuple[int, List[str]]  # how many numbers were judged, and a line for what was wrong
 
@@ -92,32 +93,17 @@ def jacobian(
     return Jacobian(consistent(found, whole, Jacobian(found, defined, blocks).pushed(vector)), defined, blocks)
 
 
-def seen_along(function: Callable[[Values], torch.Tensor], point: Point, tangents: Values) -> Optional[Slopes]:
-    """Return the derivatives of the results along the tangents of all inputs, and in further rows of each input alone.
-
-    None where they show a kink, or don't exist.
-    """
-    alone = [[own if place == other else None for other in range(len(tangents))] for place, own in enumerate(tangents)]
-    directions: List[Direction] = [list(tangents), *(alone if len(tangents) > 1 else ())]
-    found = slopes(function, point.values, Probes(directions, torch.ones(1, 1), STEPS))
-    if len(tangents) == 1:
-        return Slopes(*(side.repeat(2, 1) for side in found)) if bool(found.is_single.all()) else None
-    whole, parts = Slopes(found.low[0], found.high[0]), Slopes(found.low[1:], found.high[1:])
-    is_whole = bool(found.is_single.all()) and bool(consistent(parts, whole, parts.sum(0)).is_known.all())
-    return found if is_whole else None
-
-
 class Trial:
     """An operation at a point, with its derivatives as differences have them.
 
-    At most points those along one direction in each input come first: they tell smooth points, and whether a gradient
-    is right, by its sum along it. Each derivative by each number, of which there are many, is found only where they
-    leave it open.
+    Those along one direction come first: they tell smooth points, and whether a gradient is right, by its sum along it.
+    Each derivative by each number, of which there are many, is found only where they leave it open.
     """
 
     def __init__(self, operation: Operation, point: Point, is_elementwise: bool) -> None:
         self.operation = operation
         self.point = point
+        self.exactly = point  # in double precision, of which the derivatives are
         self.is_elementwise = is_elementwise
         self.reference = Operation(operation.function, operation.others, "cpu")
         with torch.no_grad():
@@ -126,16 +112,23 @@ class Trial:
         self.slack = SLACK
         self.first_cached: Optional[Jacobian] = None
         self.second_cached: Optional[Slopes] = None
-        is_short = not (is_elementwise or point.name == ORDINARY or point.name.endswith(MAGNITUDES))
-        self.along = seen_along(self.reference.values, point, self.tangents()) if is_short else None
+        self.along: Optional[Slopes] = None  # of the results, by the numbers of one size in each row
+        self.alone_cached: Optional[Slopes] = None
+        if not is_elementwise:
+            probes = by_size(point.values, self.tangents())
+            found = slopes(self.reference.values, point.values, probes)
+            self.along = found if bool(found.is_single.all()) else None
+            self.moves = [real_vector(each) / unit for each, unit in zip(probes.directions, probes.units)]
         if self.along is None:
-            self.first_cached = jacobian(self.reference.values, point, self.tangents(), is_elementwise)
+            self.first_cached = self.first  # now, as the function may refuse what is near the point
 
     @property
     def first(self) -> Jacobian:
         """The derivatives of each number of the results by each number of the inputs."""
         if self.first_cached is None:
-            self.first_cached = jacobian(self.reference.values, self.point, self.tangents(), self.is_elementwise)
+            self.first_cached = jacobian(
+                self.reference.values, self.exactly, tangents_at(self.exactly), self.is_elementwise
+            )
         return self.first_cached
 
     @property
@@ -143,10 +136,24 @@ class Trial:
         """For each number of the inputs whether each result that is there has one derivative by it."""
         return self.first.is_smooth if self.along is None else torch.ones(self.numbers, dtype=torch.bool)
 
+    @property
+    def alone(self) -> Slopes:
+        """The derivatives of the results along the tangent of each input alone, in a row for each."""
+        if self.alone_cached is None:
+            tangents = tangents_at(self.exactly)
+            moves = [
+                [own if place == other else None for other in range(len(tangents))]
+                for place, own in enumerate(tangents)
+            ]
+            self.alone_cached = slopes(
+                self.reference.values, self.exactly.values, Probes(moves, torch.ones(len(moves), 1), STEPS)
+            )
+        return self.alone_cached
+
     def wrong_tangents(self, what: str, found: Sequence[torch.Tensor]) -> Judgement:
         """Return what wrong() does for the derivatives of the results in the direction of the tangents."""
         if self.along is not None:
-            judgement = self.wrong(what, found, Slopes(self.along.low[0], self.along.high[0]))
+            judgement = self.wrong(what, found, self.along.sum(0))
             if not judgement[1]:
                 return judgement
             self.along = None  # one direction may not show a kink: the median of equal numbers is linear along each
@@ -158,16 +165,36 @@ class Trial:
         """Return what wrong() does for gradients of the results' sum, weighed with `given`, by the inputs at places."""
         vector, chosen = real_vector(given), list(range(len(self.point.values)) if places is None else places)
         if self.along is not None:
-            parts = Slopes(self.along.low[1:][chosen], self.along.high[1:][chosen]).times(vector[None, :]).sum(1)
-            moves = self.tangents()
-            pairs = [(real_vector([on_cpu(own)]), real_vector([moves[place]])) for own, place in zip(found, chosen)]
-            if all(own.shape == move.shape for own, move in pairs):
-                sums = torch.stack([own @ move for own, move in pairs])
-                if bool(((sums >= parts.low - self.slack) & (sums <= parts.high + self.slack)).all()):
-                    return self.numbers, []
+            if self.fits(self.along, [on_cpu(each) for each in found], vector, chosen):
+                return self.numbers, []
             self.along = None
         by_input = self.by_input(self.first.pulled(vector))
         return self.wrong(what, found, Slopes(*(torch.cat([side[place] for place in chosen]) for side in by_input)))
+
+    def fits(self, along: Slopes, found: Values, vector: torch.Tensor, chosen: Sequence[int]) -> bool:
+        """Whether gradients by chosen inputs have the sums along the tangents that the differences have."""
+        tangents = self.tangents()
+        if any(own.shape != tangents[place].shape for own, place in zip(found, chosen)):
+            return False
+        if len(chosen) == len(tangents):
+            rows, whole = along, real_vector(found)
+            sums = [whole @ move for move in self.moves]
+        else:
+            rows = Slopes(self.alone.low[chosen], self.alone.high[chosen])
+            sums = [real_vector([own]) @ real_vector([tangents[place]]) for own, place in zip(found, chosen)]
+        expected, total = rows.times(vector[None, :]).sum(1), torch.stack(sums)
+        return bool(((total >= expected.low - self.slack) & (total <= expected.high + self.slack)).all())
+
+    def exact_gradient(self) -> Slopes:
+        """Return the derivative of the results' weighed sum by each number of the inputs, as near as can be."""
+        if self.along is not None:
+            leaves = [each.clone().requires_grad_() for each in self.point.values]
+            found = self.reference.gradients(leaves, self.given)
+            if self.fits(self.along, found, real_vector(self.given), range(len(found))):
+                exact = real_vector(found)
+                doubt = WORST * exact.abs().max() if len(exact) else 0.0
+                return Slopes(exact - doubt, exact + doubt)
+        return self.first.pulled(real_vector(self.given))
 
     def by_input(self, expected: Slopes) -> List[Sequence[torch.Tensor]]:
         sizes = [real_vector([each]).numel() for each in self.point.values]
@@ -197,7 +224,7 @@ class Trial:
 
     def narrowed(self, dtype: torch.dtype) -> Trial:
         """Return the trial of the same numbers in another dtype, whose derivatives are roughly those of this one."""
-        expected = [self.second(), self.first.pulled(real_vector(self.given))]
+        expected = [self.second(), self.exact_gradient()]
         known = torch.cat([bigger(each)[each.is_known] for each in expected])
         other = copy.copy(self)
         other.point = Point(self.point.name, [in_dtype(each, dtype) for each in self.point.values])
@@ -239,8 +266,8 @@ class Trial:
     def on_device(self, values: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         return [each.to(self.operation.device, copy=True) for each in values]
 
-    def tangents(self, seed: int = 2) -> Values:
-        return [weights(each, seed + place) for place, each in enumerate(self.point.values)]
+    def tangents(self) -> Values:
+        return tangents_at(self.point)
 
     def wrong(self, what: str, found: Sequence[torch.Tensor], expected: Slopes) -> Judgement:
         """Return how many numbers of tensors could be judged, and a line for the first that is not as expected."""
@@ -274,6 +301,10 @@ class Trial:
         weighed = ", ".join(display_value(plain(value)) for value in given)
         name = f"{self.point.name}: " if self.point.name else ""
         return one_line(f"{text}; {name}f({shown}), g = {weighed}")
+
+
+def tangents_at(point: Point) -> Values:
+    return [weights(each, 2 + place) for place, each in enumerate(point.values)]
 
 
 def in_dtype(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

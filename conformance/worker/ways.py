@@ -155,9 +155,7 @@ def batched_gradients(trial: Trial) -> Judgement:
         torch.zeros(2, *leaf.shape, dtype=leaf.dtype) if each is None else each for leaf, each in zip(leaves, found)
     ]
     return joined(
-        trial.wrong(
-            f"row {place} of the gradients", [each[place] for each in filled], trial.first.pulled(real_vector(row))
-        )
+        trial.wrong_gradients(f"row {place} of the gradients", [each[place] for each in filled], row)
         for place, row in enumerate(rows)
     )
 
@@ -167,7 +165,7 @@ def incoming_gradients(trial: Trial) -> Judgement:
 
     def of(name: str, given: Values, changed: Callable[[torch.Tensor], Optional[torch.Tensor]]) -> Judgement:
         found = trial.operation.gradients(trial.leaves(), [changed(each) for each in trial.on_device(given)])
-        return trial.wrong(f"the gradient for one that is {name}", found, trial.first.pulled(real_vector(given)))
+        return trial.wrong_gradients(f"the gradient for one that is {name}", found, given)
 
     def expanded(given: torch.Tensor) -> torch.Tensor:
         return torch.ones((), dtype=given.dtype, device=given.device).expand(given.shape)
@@ -195,9 +193,8 @@ def accumulation(trial: Trial) -> Judgement:
     for _ in range(2 if pairs else 0):
         torch.autograd.backward([end for end, _ in pairs], [own for _, own in pairs], retain_graph=True)
     found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
-    count, told = trial.wrong(
-        "the gradient that was accumulated twice", found, trial.first.pulled(2 * real_vector(trial.given))
-    )
+    doubled = [2 * each for each in trial.given]
+    count, told = trial.wrong_gradients("the gradient that was accumulated twice", found, doubled)
     is_kept = torch.equal(real_vector(given), real_vector(trial.given))
     return count, told if is_kept else [*told, trial.line("backward wrote to the given gradient")]
 
@@ -216,9 +213,7 @@ def per_sample(trial: Trial) -> Judgement:
     except Exception as error:
         raise NotImplementedError(one_line(str(error))) from error  # a refusal, in one of many words, misleads nobody
     return joined(
-        trial.wrong(
-            f"the gradient of sample {place}", [each[place] for each in found], trial.first.pulled(real_vector(row))
-        )
+        trial.wrong_gradients(f"the gradient of sample {place}", [each[place] for each in found], row)
         for place, row in enumerate(rows)
     )
 
@@ -289,7 +284,7 @@ def memory(trial: Trial) -> Judgement:
         except Exception:
             return 0, []  # such as a view that these strides don't allow
         found = trial.operation.gradients(leaves, trial.on_device(trial.given))
-        return trial.wrong(f"the gradient {named_way(way)}", found, trial.first.pulled(real_vector(trial.given)))
+        return trial.wrong_gradients(f"the gradient {named_way(way)}", found, trial.given)
 
     return joined(map(of, ways))
 
@@ -304,7 +299,6 @@ def named_way(way: Any) -> str:
 
 def writes(trial: Trial) -> Judgement:
     """Write to inputs and results before backward, which must notice it or need none of them."""
-    expected = trial.first.pulled(real_vector(trial.given))
 
     def of(which: int) -> Judgement:
         leaves = trial.leaves()
@@ -324,7 +318,7 @@ def writes(trial: Trial) -> Judgement:
             return 1, []
         filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
         name = f"input {which}" if which < len(inner) else f"result {which - len(inner)}"
-        return trial.wrong(f"{name} was written to, unnoticed, and the gradient", filled, expected)
+        return trial.wrong_gradients(f"{name} was written to, unnoticed, and the gradient", filled, trial.given)
 
     return joined(map(of, range(len(trial.point.values) + len(trial.given))))
 
@@ -343,7 +337,7 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
     except Exception as error:
         raise NotImplementedError(one_line(str(error))) from error  # it is not there in this dtype
     found = trial.operation.gradients(leaves, trial.on_device(given))
-    bounds, curved = trial.first.pulled(real_vector(trial.given)), trial.second()
+    bounds, curved = trial.exact_gradient(), trial.second()
     largest = max([0.0, *real_vector(trial.given).abs().tolist()])
     spread = bigger(bounds) + bigger(curved) + largest
     sane = spread.isfinite() & (spread < torch.finfo(dtype).max / 1e3)
