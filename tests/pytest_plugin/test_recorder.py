@@ -67,7 +67,7 @@ def test_a_run_without_a_report_is_not_green_and_tells_its_outcomes(
             break
         assert result.status == 1, result.output
         assert "no report: [Errno 28]" in result.output
-    assert number > 5
+    assert number > 3  # outcomes, footer and name at least
     assert result.report is not None
     assert result.report["footer"]["exit_status"] == 0
 
