@@ -48,7 +48,6 @@ ELSEWHERE = {
     "pytest_plugin/items": "pytest_plugin/test_plugin.py",
     "pytest_plugin/options": "pytest_plugin/test_arguments.py",
     "pytest_plugin/protocol": "pytest_plugin/test_plugin.py",
-    "pytest_plugin/recorder": "pytest_plugin/test_plugin.py",
     "pytest_plugin/session": "pytest_plugin/test_plugin.py",
     "render/failure": "pytest_plugin/test_plugin.py",
     # A command is a few lines that read, call and print: all are given to the command line, and judged by what comes.

@@ -2,11 +2,13 @@
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from conformance.execution import graphs
 from conformance.execution.durations import Durations
@@ -34,6 +36,9 @@ class Item(graphs.Item, Protocol):
 
     @property
     def is_marked_by_others(self) -> bool: ...
+
+    @property
+    def found_before(self) -> Outcome | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,7 @@ class Scheduler:
         self.window = WINDOW
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
         self.durations = Durations(settings.cache)
+        self.tell: Callable[[str], object] = bool  # gets a line where the start of the workers takes long
 
     def start(self) -> None:
         """Start the worker, which imports torch while the caller collects."""
@@ -100,7 +106,7 @@ class Scheduler:
         """The build under test; waits until the worker has imported torch."""
         self.start()
         assert self.executor is not None
-        return with_features(self.executor.handshake(), self.executor)
+        return with_features(self.executor.handshake(self.tell), self.executor)
 
     @cached_property
     def sandbox(self) -> Sandbox:
@@ -158,7 +164,8 @@ class Scheduler:
                 self.send_ahead(item)
 
     def send_ahead(self, item: Item) -> None:
-        if not item.is_marked_by_others and outcome_without_run(item.case, item.target, self.build) is None:
+        is_run = item.found_before is None and not item.is_marked_by_others
+        if is_run and outcome_without_run(item.case, item.target, self.build) is None:
             self.send(item)
 
     def send(self, item: Item) -> None:
@@ -177,6 +184,12 @@ class Scheduler:
             self.durations.note(item.case, item.target, outcome.seconds)
             self.graph_recorder.add(item, outcome)
         return outcome
+
+    def take_over(self, item: Item, outcome: Outcome) -> None:
+        """Do with the outcome of an interrupted run what is done with one of this run."""
+        observed = outcome if outcome.issue is None else replace(outcome, status=outcome.issue.status)
+        self.durations.note(item.case, item.target, observed.seconds)
+        self.graph_recorder.add(item, observed)
 
     @cached_property
     def graph_recorder(self) -> GraphRecorder:

@@ -91,6 +91,11 @@ def add_options(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption("--report", metavar="DIRECTORY", help="where reports go (default: reports, in pytest's root)")
     group.addoption(
+        "--resume", action="store_true",
+        help="take over what the last run has found if it was interrupted or killed, and run the rest; it must have "
+        "been called in the same way, on the same build and with the same state of the suite",
+    )  # fmt: skip
+    group.addoption(
         "--graphs", choices=("spare", "all"), default="spare",
         help="which graphs to record for the page: those that workers have time for, or all (default: spare)",
     )  # fmt: skip

@@ -241,7 +241,7 @@ def test_merge_names_no_file_after_what_a_stranger_chose(here: Path) -> None:
     (here / "x.json").write_text(text_of(made), encoding="utf-8")
     assert cli.main(["merge", "-o", "out/", "x.json"]) == 0
     (written,) = (here / "out").iterdir()
-    assert written.name == "torch-.._.._x⟨U+0000⟩⟨U+000A⟩-01234567-py3.11-_etc_⟨U+D800⟩.json"
+    assert written.name == "torch-.._.._x__-01234567-py3.11-_etc__.json"
 
 
 @pytest.mark.usefixtures("here")
