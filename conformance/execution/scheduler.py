@@ -116,11 +116,9 @@ class Scheduler:
         return self.executor.sandbox
 
     def require_sandbox(self, why: str) -> None:
-        """Have all workers confined; raise Refused where they can't be, or are not to be."""
-        if self.sandbox.lacks:
+        """Raise Refused where the kernel can't confine the workers, unless it was asked not to."""
+        if self.settings.sandbox != "off" and not self.settings.in_process and self.sandbox.lacks:
             raise Refused(f"{self.sandbox.line}; {why}")
-        if isinstance(self.executor, Workers):
-            self.executor.sandbox_mode = "required"
 
     @property
     def knows_build(self) -> bool:

@@ -323,7 +323,7 @@ class Workers:
         if not why:
             try:
                 sandbox = msgspec.convert(message["sandbox"], Sandbox) if message.get("sandbox") else OFF
-                if self.sandbox_mode == "required" and sandbox.lacks:
+                if self.sandbox_mode == "required" and (sandbox.lacks or sandbox.is_assumed):
                     why = f"{sandbox.line}; --sandbox required"
                 elif self.build is None:
                     self.build, self.sandbox = msgspec.convert(message["handshake"], Build), sandbox

@@ -77,7 +77,7 @@ def confine_to(stated: Optional[Sequence[str]], uses_others: bool, readable: Col
     if stated is not None or not uses_others:
         return confine(stated or (), readable)
     found = confine(KINDS, readable)
-    found["lacks"].append("nothing says what the devices other than the CPU need: see `sandbox` of a profile")
+    found["is_assumed"] = True
     return found
 
 

@@ -11,6 +11,15 @@ from sessions import Session
 from conformance.language.files import shipped_cases
 from conformance.worker import landlock
 
+# Lets the workers' Python believe that it runs on a machine for which there is no filter.
+WITHOUT_FILTER = """\
+import os, sys
+
+directory = os.path.dirname(os.path.abspath(__file__))
+os.environ["PYTHONPATH"] = directory
+with open(os.path.join(directory, "sitecustomize.py"), "w") as file:
+    file.write("import platform; platform.machine = lambda: 'unknown'")
+"""
 GOOD = "- a = tensor([1.0])\n- expect: {a: {value: [1.0]}}\n"
 
 
@@ -46,18 +55,34 @@ def test_a_case_of_a_stranger_runs_in_a_sandbox_and_the_run_says_so(session: Ses
     [
         (["--sandbox", "off"], "no sandbox: --sandbox off"),
         (["--isolation", "none"], "no sandbox: cases run in pytest's own process"),
-        (["--device-module", "vendor"], "nothing says what the devices other than the CPU need"),
+        (["--device-module", "vendor"], "open: files, processes, sockets, as no profile says what the devices"),
     ],
 )
-def test_without_a_sandbox_it_runs_for_those_who_trust_it(session: Session, option: list[str], why: str) -> None:
-    refused = session.run(*option)
+def test_it_runs_without_one_where_that_was_asked_for(session: Session, option: list[str], why: str) -> None:
+    result = session.run(*option)
+    assert result.statuses == {"first": "pass"}
+    assert why in result.output
+
+
+def test_where_the_kernel_has_none_it_runs_for_those_who_trust_it(session: Session) -> None:
+    session.write("conftest.py", WITHOUT_FILTER)
+    refused = session.run()
     assert refused.status != 0
     assert refused.report is None
-    assert why in refused.output
+    assert "no filter of system calls" in refused.output
     assert "first.yaml doesn't come with the suite: read it, and use --trust" in refused.output
-    trusted = session.run(*option, "--trust")
+    trusted = session.run("--trust")
     assert trusted.statuses == {"first": "pass"}
-    assert why in trusted.output
+    assert "no filter of system calls" in trusted.output
+
+
+def test_a_copy_of_a_case_of_the_suite_is_trusted_while_it_is_one(session: Session) -> None:
+    session.write("conftest.py", WITHOUT_FILTER)
+    text = (shipped_cases() / "detach.yaml").read_text(encoding="utf-8")
+    session.write("detach.yaml", text)
+    assert session.run("detach.yaml", "-k", "detached-alias-zeroed").status == 0
+    session.write("detach.yaml", f"{text}\n")
+    assert session.run("detach.yaml", "-k", "detached-alias-zeroed").status != 0
 
 
 @pytest.mark.parametrize("option", [["--isolation", "none"], ["--device-module", "vendor"]])
