@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -49,6 +50,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
 
 
+# Variables that aren't handed to torch and to cases, which need none of them: their names or values are of credentials.
+SECRET_NAME = re.compile(
+    r"TOKEN(?!IZ)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|AUTH|NETRC|(^|_)KEY(_|$)|APIKEY|PRIVATE|(^|_)(PAT|DSN)$",
+    re.IGNORECASE,
+)
+SECRET_VALUE = re.compile(r"://[^/@\s]+@|-----BEGIN |^(gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)")
+
+
 class Refused(Exception):
     """The interpreter, torch, a module or a device that was asked for is missing or can't be used."""
 
@@ -84,6 +93,15 @@ class WantedWorker:
     may_fork: bool = True
 
 
+def without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that may be handed on: in a worker they can be read by whatever comes to run there."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if not SECRET_NAME.search(name) and not SECRET_VALUE.search(value)
+    }
+
+
 class ForkServer:
     """A process that may end at any time, and its workers with it; a worker is known by its number, from 0."""
 
@@ -96,7 +114,7 @@ class ForkServer:
         # OpenBLAS starts threads when it is imported, and a process with threads can't be forked.
         self.mark = uuid.uuid4().hex
         own = {"PYTHONUNBUFFERED": "1", "TMPDIR": self.scratch.name, MARK: self.mark}
-        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, **own}
+        environment = {"OPENBLAS_NUM_THREADS": "1", **without_secrets(os.environ), **own}
         try:
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=self.stderr, stderr=self.stderr, env=environment,

@@ -13,7 +13,7 @@ import pytest
 from running import case_of, request_of
 from shipped import telling
 
-from conformance.execution.fork_server import Interpreter, Refused
+from conformance.execution.fork_server import Interpreter, Refused, without_secrets
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.workers import Workers
 from conformance.model.build import Target
@@ -30,6 +30,40 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Workers]:
     made.handshake()
     yield made
     made.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    "GITHUB_TOKEN HF_TOKEN token AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID OPENAI_API_KEY DB_PASSWORD PGPASSWORD "
+    "SSH_AUTH_SOCK GOOGLE_APPLICATION_CREDENTIALS SSH_PRIVATE_KEY SENTRY_DSN GITLAB_PAT NETRC SESSION_COOKIE "
+    "STRIPE_APIKEY".split(),
+)
+def test_a_worker_gets_no_variable_that_is_named_like_a_credential(name: str) -> None:
+    assert without_secrets({name: "x", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+@pytest.mark.parametrize("value", ["https://me:word@host/simple", "redis://word@host", "ghp_0123", "-----BEGIN X"])
+def test_a_worker_gets_no_variable_that_holds_a_credential(value: str) -> None:
+    assert without_secrets({"INDEX": value}) == {}
+
+
+def test_what_drivers_and_libraries_read_is_handed_on() -> None:
+    given = {
+        "PYTHONPATH": "/a", "LD_LIBRARY_PATH": "/b", "CUDA_VISIBLE_DEVICES": "0", "TOKENIZERS_PARALLELISM": "false",
+        "XLA_FLAGS": "--x", "NPU_HOME": "/c", "PWD": "/d", "KEYBOARD": "us", "PROXY": "http://host:80/",
+    }  # fmt: skip
+    assert without_secrets(given) == given
+
+
+def test_a_case_process_has_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "not-to-be-seen")
+    made = Workers(PYTHON)
+    made.handshake()
+    try:
+        for process in pids(made):
+            assert b"not-to-be-seen" not in Path(f"/proc/{process}/environ").read_bytes()
+    finally:
+        made.close()
 
 
 def pids(workers: Workers) -> list[int]:
