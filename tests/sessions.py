@@ -60,7 +60,7 @@ class Session:
         self.python = sys.executable if real else forks.python()
         directory.mkdir(exist_ok=True)
         # Importing hypothesis takes longer than all else that pytest does before the first case.
-        options = "-p conformance.pytest_plugin.plugin -p no:hypothesispytest"
+        options = "-p conformance.pytest_plugin.plugin -p no:hypothesispytest --trust"
         self.write("pytest.ini", f"[pytest]\naddopts = {options}\n")
         self.write("rules.yaml", RULES)
 

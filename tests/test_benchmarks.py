@@ -38,6 +38,7 @@ RUNS = {
         ["--count", "4", "--every", "4", *ONCE],
         [rf"crashes / no crashes, wall: {SPREAD}", r"each run: 4 outcomes, 1 of them crash"],
     ),
+    "sandbox.py": (["--count", "5", *ONCE], [rf"^  wall, confined / not: {SPREAD}"]),
     "collection.py": (["--counts", "20"], [r"^ +20 +\d+\.\d\d s, .* \d+\.\d\d s,"]),
     "page.py": (
         ["--builds", "2", "--items", "200", "--times", "1"],

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--good", metavar="RELEASE", required=True, help="a release on which it holds")
     parser.add_argument("--bad", metavar="RELEASE", required=True, help="one on which it fails")
     parser.add_argument("--target", metavar="TARGET", default="cpu-float32", help="(default: %(default)s)")
+    parser.add_argument("--trust", action="store_true", help="run a case of others also without a sandbox")
     parser.add_argument(
         "--environments", metavar="DIRECTORY", type=Path,
         help="keep the environments there, for the next time (default: they go at the end)",
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         releases = load_releases().between(options.good, options.bad)
-        trial = Trial(options.case, options.target, lambda line: put(f"{line}\n"))
+        trial = Trial(options.case, options.target, lambda line: put(f"{line}\n"), trusts=options.trust)
     except ValueError as error:
         raise CommandError(str(error), "releases are such as 2.6.0, and targets such as cpu-float32") from None
     except (UnknownCase, CaseFileError) as error:

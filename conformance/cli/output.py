@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.model.report import Report
-from conformance.render.visible import visible
+from conformance.render.visible import printable, visible, without_commands
 from conformance.results.compact import Compact
 from conformance.results.store import text_of, write_whole
 
@@ -27,13 +27,13 @@ def put(text: str, encoding: str | None = None) -> None:
     """Print `text`, in an encoding of its own or as the terminal takes it."""
     code = encoding or sys.stdout.encoding
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode(code, "backslashreplace"))
+    sys.stdout.buffer.write(without_commands(text).encode(code, "backslashreplace"))
     sys.stdout.flush()
 
 
 def complain(text: str) -> None:
     code = sys.stderr.encoding
-    sys.stderr.write(visible(text, keep="").encode(code, "backslashreplace").decode(code) + "\n")
+    sys.stderr.write(printable(text, keep="").encode(code, "backslashreplace").decode(code) + "\n")
 
 
 def save(path: Path, content: str) -> None:

@@ -1,6 +1,6 @@
 """Runs the cases that come with the suite, or files or directories of one's own, in pytest, from any directory.
 
-Every option of pytest and of the suite can follow, and `--help` is pytest's own.
+Every option of pytest and of the suite can follow, and `--help` is pytest's own. No `conftest.py` is imported.
 """
 
 import os
@@ -35,6 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     own = [
         *("-c", os.devnull, "--rootdir", str(here if is_own else cases.parent), "-p", PLUGIN),
         *(f"--report={here / 'reports'}", "-o", f"cache_dir={here / '.pytest_cache'}"),
+        "--noconftest",  # a folder of a stranger contributes its cases alone
         *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
     ]
     return int(pytest.main([*own, *words, *([] if named else [str(cases)])], plugins=[CalledByRun(arguments)]))

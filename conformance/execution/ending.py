@@ -1,9 +1,10 @@
 """What is known of a request whose worker has ended without an answer: how it ended, where, and what it had noted."""
 
-import json
 import re
 import signal
 from typing import Any, NamedTuple
+
+from conformance.execution.answers import NotAnAnswer, parse_message, why_no_answer
 
 NOTE = re.compile(rb"(\d{1,9}) (\d{1,9}) (\d{1,9}) (\d{1,9}\.\d{1,9})")
 SLOW_SECONDS = 0.1  # a step that took as long is told of a case that was ended
@@ -54,9 +55,13 @@ def read_notes(text: bytes, number: int) -> tuple[list[tuple[int, int, float]], 
         if line.startswith(b"{"):
             try:
                 answer = parse_message(line)
-            except EOFError:
+            except NotAnAnswer:
                 continue
-            return (steps, answer) if answer.pop("n", None) == number else ([], None)
+            if answer.pop("n", None) != number:
+                return [], None
+            if why_no_answer(answer):
+                continue
+            return steps, answer
         note = NOTE.fullmatch(line)
         if note and int(note[1]) == number:
             steps.append((int(note[2]), int(note[3]), float(note[4])))
@@ -71,16 +76,6 @@ def times_of(steps: list[tuple[int, int, float]], seconds: float) -> str:
     took = [(line, end - begin) for (_, line, begin), end in zip(steps, [*begun[1:], seconds], strict=True)]
     slow = "".join(f", line {line} {time:.1f} s" for line, time in took[:-1] if time >= SLOW_SECONDS)
     return f" in line {took[-1][0]} after {took[-1][1]:.1f} s there" + (f"; before it{slow[1:]}" if slow else "")
-
-
-def parse_message(line: bytes) -> dict[str, Any]:
-    try:
-        message = json.loads(line)
-    except ValueError:
-        message = None
-    if not isinstance(message, dict):
-        raise EOFError(f"sent a line that is not a message: {line[:80]!r}")
-    return message
 
 
 def signal_name(status: int) -> str:

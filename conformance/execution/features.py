@@ -34,5 +34,7 @@ def looked_at(device: Device, executor: Executor) -> Device:
         executor.request(-number, {"device": device.type, "feature": feature})
     return replace(
         device,
-        features={feature: executor.outcome(-number)["reason"] for number, feature in enumerate(FEATURES, start=1)},
+        features={
+            feature: executor.outcome(-number).get("reason", "") for number, feature in enumerate(FEATURES, start=1)
+        },
     )

@@ -3,19 +3,29 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
+from msgspec import Meta
+
+from conformance.execution.orphans import MARK, beginning_of, end_orphans
 from conformance.language.profile import NO_PROFILE, Profile
 
 STACK_SECONDS = 0.1  # for a worker to print its stack
 END_SECONDS = 1.0  # for the process to end its workers
+LONGEST_MESSAGE = 2**16  # bytes of a line of the process
+GONE = 0  # in place of the number of a worker that has ended before its parent was found
 PACKAGE = Path(__file__).parent.parent
 
 # The package is imported from its own directory, and the directory above it is not put on sys.path: that one may be
@@ -30,6 +40,22 @@ spec.loader.exec_module(sys.modules["conformance"])
 from conformance.worker.main import serve
 serve(**told)
 """
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """What the process says of a worker: its number as a process, or how it has ended."""
+
+    worker: int
+    pid: Annotated[int, Meta(gt=1)] | None = None
+    status: int | None = None
+
+
+# Variables that aren't handed to torch and to cases, which need none of them: their names or values are of credentials.
+SECRET_NAME = re.compile(
+    r"TOKEN(?!IZ)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|AUTH|NETRC|(^|_)KEY(_|$)|APIKEY|PRIVATE|(^|_)(PAT|DSN)$",
+    re.IGNORECASE,
+)
+SECRET_VALUE = re.compile(r"://[^/@\s]+@|-----BEGIN |^(gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)")
 
 
 class Refused(Exception):
@@ -53,13 +79,27 @@ class Interpreter:
 class WantedWorker:
     """What a worker shall be: with these environment variables, and with at most `memory` bytes (0: any number).
 
-    `describes` asks for a description of the build. Without `may_fork` the process becomes the worker itself.
+    `describes` asks for a description of the build, in which the devices of `absent` are so for the reason given there;
+    `present` are those that can be used, once that is known. With `sandbox` it has the kernel confine it. Without
+    `may_fork` the process becomes the worker itself.
     """
 
     variables: dict[str, str]
+    absent: dict[str, str] = field(default_factory=dict)
     memory: int = 0
     describes: bool = False
+    present: tuple[str, ...] = ()
+    sandbox: bool = True
     may_fork: bool = True
+
+
+def without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that may be handed on: in a worker they can be read by whatever comes to run there."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if not SECRET_NAME.search(name) and not SECRET_VALUE.search(value)
+    }
 
 
 class ForkServer:
@@ -67,11 +107,14 @@ class ForkServer:
 
     def __init__(self, python: Interpreter) -> None:
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
+        self.scratch = tempfile.TemporaryDirectory(prefix="conformance-", ignore_cleanup_errors=True)
         self.control, theirs = socket.socketpair()
         told = {"modules": python.modules, "devices": python.devices, "profile": python.profile.told()}
         command = [python.path, "-c", BOOTSTRAP, str(PACKAGE), json.dumps(told)]
         # OpenBLAS starts threads when it is imported, and a process with threads can't be forked.
-        environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONUNBUFFERED": "1"}
+        self.mark = uuid.uuid4().hex
+        own = {"PYTHONUNBUFFERED": "1", "TMPDIR": self.scratch.name, MARK: self.mark}
+        environment = {"OPENBLAS_NUM_THREADS": "1", **without_secrets(os.environ), **own}
         try:
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=self.stderr, stderr=self.stderr, env=environment,
@@ -80,9 +123,11 @@ class ForkServer:
         except OSError as error:
             self.control.close()
             self.stderr.close()
+            self.scratch.cleanup()
             raise Refused(f"can't start {python.path}: {error}") from None
         finally:
             theirs.close()
+        self.begun = beginning_of(self.process.pid)
         self.buffer = b""
         self.is_over = False  # whether it sends no more messages: it has ended, or has become a worker
         self.started = 0
@@ -135,27 +180,40 @@ class ForkServer:
             return
         except OSError:
             chunk = b""
-        self.is_over = not chunk
         *lines, self.buffer = (self.buffer + chunk).split(b"\n")
+        self.is_over = not chunk or len(self.buffer) > LONGEST_MESSAGE
         for line in lines:
-            message: dict[str, int] = json.loads(line)
-            for key, place in (("pid", self.pids), ("status", self.statuses)):
-                if key in message:
-                    place[message["worker"]] = message[key]
+            with contextlib.suppress(ValueError, RecursionError, msgspec.ValidationError):  # not what the process sends
+                message = msgspec.convert(json.loads(line), Message)
+                if message.pid is not None:
+                    self.pids[message.worker] = message.pid if self.is_own(message.pid) else GONE
+                if message.status is not None:
+                    self.statuses[message.worker] = message.status
+
+    def is_own(self, pid: int) -> bool:
+        """Whether a worker runs and was started after this process: none of those before may ever be killed for one."""
+        return sys.platform != "linux" or beginning_of(pid) >= self.begun > 0
+
+    def end_orphans(self) -> None:
+        """End what workers that are no more have started."""
+        end_orphans(self.mark, self.process.pid if self.process.poll() is None else None)
 
     def ask_for_stack(self, number: int) -> None:
-        """Have a worker that does not answer print where it is."""
-        if number in self.pids:
+        """Have a worker that does not answer print where it is, or this process if it has not been forked yet."""
+        pid = self.pids.get(number, self.process.pid)
+        if pid != GONE:
             with contextlib.suppress(OSError):
-                os.kill(self.pids[number], signal.SIGUSR1)
-            time.sleep(STACK_SECONDS)
+                os.kill(pid, signal.SIGUSR1)
+        time.sleep(STACK_SECONDS)
 
     def kill(self, number: int) -> None:
         """Kill a worker with the processes that it has started; this process if the worker has not been forked yet."""
         if number not in self.pids:
             self.read(0.0)
-        with contextlib.suppress(OSError):
-            os.killpg(self.pids.get(number, self.process.pid), signal.SIGKILL)
+        pid = self.pids.get(number, self.process.pid)
+        if pid != GONE:
+            with contextlib.suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
 
     def close(self) -> None:
         """End the process; it ends workers that it has forked, and would leave them as zombies if it were killed."""
@@ -168,3 +226,5 @@ class ForkServer:
             with contextlib.suppress(OSError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+        self.end_orphans()
+        self.scratch.cleanup()

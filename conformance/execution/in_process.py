@@ -1,6 +1,7 @@
 """Runs programs in the current process, so that a debugger can step into them."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -8,10 +9,13 @@ import msgspec
 from conformance.execution.fork_server import Interpreter
 from conformance.execution.program import line_of
 from conformance.model.build import Build
+from conformance.model.sandbox import Sandbox
 
 
 class InProcess:
     """Takes requests as `Workers` does, and runs each when its answer is asked for."""
+
+    sandbox = Sandbox(lacks=("cases run in pytest's own process",))
 
     def __init__(self, python: Interpreter) -> None:
         # Imported here because they import torch.
@@ -24,7 +28,7 @@ class InProcess:
         self.build = msgspec.convert(build.describe(list(python.devices), modules, profile), Build)
         self.programs: dict[int, dict[str, Any]] = {}
 
-    def handshake(self) -> Build:
+    def handshake(self, tell: Callable[[str], object] = bool) -> Build:  # noqa: ARG002 - as Workers
         return self.build
 
     def request(self, number: int, program: dict[str, Any], seconds: float = 0.0) -> None:  # noqa: ARG002 - as Workers

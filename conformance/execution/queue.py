@@ -19,11 +19,17 @@ class Request(msgspec.Struct, kw_only=True):
     program: dict[str, Any]
     seconds: float = CASE_SECONDS  # how long it is expected to take
     lost_with: ForkServer | None = None  # the process that ended, and with it the worker that was running this
+    is_suspect: bool = False  # whether a worker that was running this has sent what nobody asked for
 
     @property
     def is_look(self) -> bool:
         """Whether it only looks, at a graph or at a feature of a device."""
         return self.is_sketch or "feature" in self.program
+
+    @property
+    def finds_more(self) -> bool:
+        """Whether its answer is no outcome alone, but has what was found by looking."""
+        return self.is_sketch or bool(self.program.get("reach"))
 
     @property
     def is_sketch(self) -> bool:

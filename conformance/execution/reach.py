@@ -147,13 +147,14 @@ def add_reached(reached: Reached, cases: Sequence[Case], target: Target, workers
         reached.by_case[case.id] = Share(uses, answer.get("seconds", 0.0))
 
 
-def left_out(shares: Mapping[str, Share], seconds: float) -> list[str]:
-    """Return the ids of cases without which the others take so long, and use as much as can be had for that.
+def left_out(shares: Mapping[str, Share], part: float) -> list[str]:
+    """Return the ids of cases without which the others take this part of the time, and use as much as can be had.
 
     Chosen is, again and again, the case that adds most formulas and rules for its time.
     """
     kept: set[str] = set()
     missing = set().union(*(share.uses for share in shares.values()))
+    seconds = part * sum(share.seconds for share in shares.values())
 
     def worth(name: str) -> float:
         return len(shares[name].uses & missing) / (shares[name].seconds + OVERHEAD)

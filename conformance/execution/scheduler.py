@@ -2,16 +2,18 @@
 
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from conformance.execution import graphs
 from conformance.execution.durations import Durations
 from conformance.execution.features import with_features
-from conformance.execution.fork_server import Interpreter
+from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.graphs import GraphRecorder
 from conformance.execution.in_process import InProcess
 from conformance.execution.program import encoded_program, outcome_without_run
@@ -20,6 +22,7 @@ from conformance.execution.workers import Workers
 from conformance.language.profile import NO_PROFILE, Profile
 from conformance.model.build import Build
 from conformance.model.outcome import Outcome, outcome_of
+from conformance.model.sandbox import Sandbox
 
 WINDOW = 64  # programs ahead of pytest for each worker: enough that no process waits for another
 RECORDING_SECONDS = {"spare": 1.0, "all": 600.0}  # how long to wait for graphs at the end of a run
@@ -34,6 +37,9 @@ class Item(graphs.Item, Protocol):
     @property
     def is_marked_by_others(self) -> bool: ...
 
+    @property
+    def found_before(self) -> Outcome | None: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -42,7 +48,7 @@ class Settings:
     `seconds` limits a case, and `memory`, in bytes, a worker. `workers` is the largest number of worker processes, None
     for one per core. `graphs` says which are recorded: those that there is time for ("spare"), or "all". `number` is
     that of this pytest-xdist worker, counted from 0, and None without pytest-xdist. `cache` is the directory in which
-    graphs and durations are cached, and None if they are not.
+    graphs and durations are cached, and None if they are not. `sandbox` is "auto", "off" or "required".
     """
 
     python: str
@@ -53,6 +59,7 @@ class Settings:
     memory: int = 0
     workers: int | None = None
     graphs: str = "spare"
+    sandbox: str = "auto"
     in_process: bool = False
     debugged: bool = False
     number: int | None = None
@@ -77,6 +84,7 @@ class Scheduler:
         self.window = WINDOW
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
         self.durations = Durations(settings.cache)
+        self.tell: Callable[[str], object] = bool  # gets a line where the start of the workers takes long
 
     def start(self) -> None:
         """Start the worker, which imports torch while the caller collects."""
@@ -85,16 +93,32 @@ class Scheduler:
             chosen = self.settings
             python = Interpreter(chosen.python, chosen.modules, chosen.devices, chosen.profile)
             if chosen.in_process:
+                if chosen.sandbox == "required":
+                    raise Refused(f"{InProcess.sandbox.line}; --sandbox required")
                 self.executor = InProcess(python)
             else:
-                self.executor = Workers(python, chosen.seconds, memory=chosen.memory, number=chosen.number)
+                self.executor = Workers(
+                    python, chosen.seconds, memory=chosen.memory, number=chosen.number, sandbox=chosen.sandbox
+                )
 
     @cached_property
     def build(self) -> Build:
         """The build under test; waits until the worker has imported torch."""
         self.start()
         assert self.executor is not None
-        return with_features(self.executor.handshake(), self.executor)
+        return with_features(self.executor.handshake(self.tell), self.executor)
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """What confines the workers; waits until there is one."""
+        assert self.build
+        assert self.executor is not None
+        return self.executor.sandbox
+
+    def require_sandbox(self, why: str) -> None:
+        """Raise Refused where the kernel can't confine the workers, unless it was asked not to."""
+        if self.settings.sandbox != "off" and not self.settings.in_process and self.sandbox.lacks:
+            raise Refused(f"{self.sandbox.line}; {why}")
 
     @property
     def knows_build(self) -> bool:
@@ -138,7 +162,8 @@ class Scheduler:
                 self.send_ahead(item)
 
     def send_ahead(self, item: Item) -> None:
-        if not item.is_marked_by_others and outcome_without_run(item.case, item.target, self.build) is None:
+        is_run = item.found_before is None and not item.is_marked_by_others
+        if is_run and outcome_without_run(item.case, item.target, self.build) is None:
             self.send(item)
 
     def send(self, item: Item) -> None:
@@ -157,6 +182,12 @@ class Scheduler:
             self.durations.note(item.case, item.target, outcome.seconds)
             self.graph_recorder.add(item, outcome)
         return outcome
+
+    def take_over(self, item: Item, outcome: Outcome) -> None:
+        """Do with the outcome of an interrupted run what is done with one of this run."""
+        observed = outcome if outcome.issue is None else replace(outcome, status=outcome.issue.status)
+        self.durations.note(item.case, item.target, observed.seconds)
+        self.graph_recorder.add(item, observed)
 
     @cached_property
     def graph_recorder(self) -> GraphRecorder:

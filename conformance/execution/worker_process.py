@@ -6,12 +6,15 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, Any
 
-from conformance.execution.ending import End, parse_message
+from conformance.execution.answers import LONGEST_ANSWER, SHOWN, NotAnAnswer, parse_message
+from conformance.execution.ending import End
 from conformance.execution.fork_server import ForkServer, WantedWorker
 from conformance.execution.program import line_of
 
 STDERR_TAIL = 8000  # bytes
 LONGEST_NOTES = 2**20
+CHUNK = 2**16
+MOST_CHUNKS = 64  # that are read at once: a worker that sends without end must not keep the clock from being looked at
 END_SECONDS = 10.0  # for a worker that has closed its answers to end
 
 
@@ -50,21 +53,27 @@ class WorkerProcess:
             del self.unsent[:written]
 
     def messages(self) -> Iterator[dict[str, Any]]:
-        """Yield the messages that have come; raise EOFError where there will be no more, or one is none."""
-        while True:
-            end = self.buffer.find(b"\n")
-            if end >= 0:
-                line = bytes(self.buffer[:end])
-                del self.buffer[: end + 1]
-                yield parse_message(line)
-                continue
+        """Yield the messages that have come, or some of them where there are many.
+
+        Raise EOFError where there will be no more, and NotAnAnswer where one is none.
+        """
+        for _ in range(MOST_CHUNKS):
             try:
-                chunk = os.read(self.answers, 2**16)
+                chunk = os.read(self.answers, CHUNK)
             except BlockingIOError:
                 return
             if not chunk:
                 raise EOFError
-            self.buffer += chunk
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                self.buffer += line
+                whole = bytes(self.buffer)
+                self.buffer.clear()
+                yield parse_message(whole)
+            self.buffer += rest
+            if len(self.buffer) > LONGEST_ANSWER:
+                tail = bytes(self.buffer[-SHOWN:])
+                raise NotAnAnswer(f"sent more than {LONGEST_ANSWER >> 20} MiB without the end of a line: …{tail!r}")
 
     def end(self, kill: bool = False, is_silent: bool = False) -> End:
         """End the worker, one that `is_silent` after it has printed its stack, and return how it ended.
@@ -79,6 +88,7 @@ class WorkerProcess:
         if status is None and not kill:
             self.server.kill(self.number)
             status = self.server.status(self.number, END_SECONDS)
+        self.server.end_orphans()
         tail = tail_of(self.stderr)
         if not tail and self.server.process.poll() is not None and not self.server.stderr.closed:
             tail = tail_of(self.server.stderr)

@@ -10,21 +10,26 @@ import math
 import os
 import selectors
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from conformance.execution.answers import NotAnAnswer, why_no_answer
 from conformance.execution.durations import CASE_SECONDS
-from conformance.execution.ending import describe_end, outcome_of_end
+from conformance.execution.ending import End, describe_end, outcome_of_end
 from conformance.execution.fork_server import ForkServer, Interpreter, Refused, WantedWorker
 from conformance.execution.gpus import share_of_gpus
 from conformance.execution.queue import LONG_SECONDS, Queue, Request
 from conformance.execution.worker_process import WorkerProcess
 from conformance.language.versions import version_of
 from conformance.model.build import Build
+from conformance.model.sandbox import Sandbox
 
 START_SECONDS = 300.0  # importing torch from a cold disk takes minutes on some machines
+ASK_SECONDS = 60.0  # the first use of an accelerator takes long, and of several longer
+TOLD_SECONDS = 10.0  # after which it is told what is waited for
 FORK_SECONDS = 0.1
 IMPORT_SECONDS = 4.0
 LOOKING_SECONDS = 10.0  # the time limit of a request that only records a graph or tries a feature
@@ -33,6 +38,8 @@ NOT_RECORDED = {"status": "not-run", "reason": "too many workers were lost to re
 DEPTH = 16  # requests that a worker holds: enough that it never waits for the parent
 REFILLED = DEPTH // 2  # what it has left when it is given more: a write for each request would cost the parent most
 LONG_QUEUE = 16
+OFF = Sandbox(lacks=("--sandbox off",))
+LONGEST_REASON = 4000  # characters of why a worker can't do anything
 POLL_INTERVAL = 0.001  # seconds
 UNSENT_INTERVAL = 0.05  # seconds after which a full pipe is tried again
 
@@ -45,7 +52,9 @@ class Worker:
     index: int
     since: float
     is_ready: bool = False
+    asks: str = ""  # the device that it touches, before it is ready
     sent: collections.deque[Request] = field(default_factory=collections.deque)
+    done: set[int] = field(default_factory=set)  # the numbers of the requests that it has answered
 
     @property
     def has_room(self) -> bool:
@@ -55,7 +64,7 @@ class Worker:
 class Workers:
     """Runs requests in worker processes, of which there is one unless `widen` allows more."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a run sets
         self,
         python: Interpreter,
         case_seconds: float = 60.0,
@@ -63,12 +72,15 @@ class Workers:
         memory: int = 0,
         number: int | None = None,
         may_fork: bool = True,
+        sandbox: str = "auto",
     ) -> None:
         self.python = python
         self.case_seconds = case_seconds
         self.number = number  # of this process among those that share the GPUs
         self.memory = memory  # bytes that a worker may have, if no accelerator is used
         self.may_fork = may_fork
+        self.sandbox_mode = sandbox
+        self.sandbox = OFF  # of the first worker, once there is one
         self.most = 1
         self.queue = Queue()
         self.queued: set[int] = set()  # the numbers of all requests without an answer
@@ -78,16 +90,24 @@ class Workers:
         self.selector = selectors.DefaultSelector()
         self.why_refused = ""
         self.build: Build | None = None
+        self.absent: dict[str, str] = {}  # devices that ended or blocked a worker at the first touch, and how
         self.lost_to_recording = 0
         self.start()
 
-    def handshake(self) -> Build:
-        """Wait until the first worker has imported torch, and return its build."""
+    def handshake(self, tell: Callable[[str], object] = bool) -> Build:
+        """Wait until the first worker has imported torch, and return its build; `tell` what takes long."""
+        told = time.monotonic()
         while self.build is None:
             if not self.workers:
                 self.close()
                 raise Refused(self.why_refused)
-            self.receive(START_SECONDS)
+            self.receive(TOLD_SECONDS)
+            worker = next(iter(self.workers), None)
+            if self.build is None and worker is not None and time.monotonic() - told >= TOLD_SECONDS:
+                told = time.monotonic()
+                what = f"touch the device {worker.asks}" if worker.asks else "import torch"
+                left = worker.since + self.limit(worker) - told
+                tell(f"waiting for {self.python.path} to {what}, at most {left:.0f} s more")
         try:
             version_of(self.build.torch)
         except ValueError as error:
@@ -117,7 +137,13 @@ class Workers:
         variables = share_of_gpus(share, os.environ) if share or self.number is not None else {}
         is_limited = self.build is None or self.build.present == ["cpu"]
         wanted = WantedWorker(
-            variables=variables, memory=self.memory * is_limited, describes=self.build is None, may_fork=self.may_fork
+            variables=variables,
+            memory=self.memory * is_limited,
+            describes=self.build is None,
+            may_fork=self.may_fork,
+            absent=self.absent,
+            present=() if self.build is None else tuple(self.build.present),
+            sandbox=self.sandbox_mode != "off",
         )
         process = WorkerProcess(self.server, wanted)
         worker = Worker(process=process, index=index, since=time.monotonic())
@@ -222,7 +248,7 @@ class Workers:
                 self.read(max(min([patience, *ends, *unsent]), 0.0))
         for worker in list(self.workers):
             if self.is_busy(worker) and time.monotonic() - worker.since >= self.limit(worker):
-                self.lose(worker, "timeout")
+                self.lose(worker, is_silent=True)
         self.send_waiting()
 
     def is_busy(self, worker: Worker) -> bool:
@@ -231,7 +257,7 @@ class Workers:
     def limit(self, worker: Worker) -> float:
         """Return how many seconds a worker may take for what it does now."""
         if not worker.is_ready:
-            return START_SECONDS
+            return ASK_SECONDS if worker.asks else START_SECONDS
         return min(self.case_seconds, LOOKING_SECONDS) if worker.sent[0].is_look else self.case_seconds
 
     def read(self, seconds: float) -> bool:
@@ -244,8 +270,10 @@ class Workers:
                     self.take(worker, message)
                     if worker not in self.workers:
                         break
-            except EOFError as error:
-                self.lose(worker, "crash", str(error))
+            except EOFError:
+                self.lose(worker)
+            except NotAnAnswer as error:
+                self.lose(worker, wrong=error)
         return bool(events)
 
     def take(self, worker: Worker, message: dict[str, Any]) -> None:
@@ -253,9 +281,12 @@ class Workers:
         if not worker.is_ready:
             self.take_first(worker, message)
             return
-        if not worker.sent or message.pop("n", None) != worker.sent[0].number:
-            raise EOFError("answered another request than the oldest")
-        request = worker.sent.popleft()
+        request = self.answered_by(worker, message)
+        why = why_no_answer(message, looks=request.finds_more)
+        if why:
+            raise NotAnAnswer(why, is_own=True)
+        worker.sent.popleft()
+        worker.done.add(request.number)
         worker.since = time.monotonic()
         why_restarted = message.pop("must_restart", "")
         if why_restarted and message["status"] != "pass":
@@ -268,15 +299,41 @@ class Workers:
             self.queue.put_back(worker.sent)
             self.replace()
 
+    def answered_by(self, worker: Worker, message: dict[str, Any]) -> Request:
+        """Return the request that a message answers: the oldest, and raise NotAnAnswer where it bears no such number.
+
+        A request that is answered twice has done something else than its case says, if it isn't reported yet.
+        """
+        number = message.pop("n", None)
+        if type(number) is int and worker.sent and worker.sent[0].number == number:
+            return worker.sent[0]
+        if type(number) is int and number in worker.done:
+            why = "the worker sent a second answer"
+            if number in self.answered:
+                self.answered[number] = {"status": "crash", "reason": why}
+            raise NotAnAnswer(why, is_late=True)
+        raise NotAnAnswer("sent an answer that nobody asked for")
+
     def take_first(self, worker: Worker, message: dict[str, Any]) -> None:
-        if "handshake" not in message:
+        """Take a worker's handshake, which device it touches before, or why it can't do anything."""
+        if isinstance(message.get("asks"), str) and self.build is None:
+            worker.asks, worker.since = message["asks"], time.monotonic()
+            return
+        why = "" if "handshake" in message else str(message.get("refused", "the first message is not a handshake"))
+        if not why:
+            try:
+                sandbox = msgspec.convert(message["sandbox"], Sandbox) if message.get("sandbox") else OFF
+                if self.sandbox_mode == "required" and (sandbox.lacks or sandbox.is_assumed):
+                    why = f"{sandbox.line}; --sandbox required"
+                elif self.build is None:
+                    self.build, self.sandbox = msgspec.convert(message["handshake"], Build), sandbox
+            except (msgspec.ValidationError, RecursionError) as error:
+                why = f"it describes itself as no build does: {error}"
+        if why:
             self.remove(worker)
             worker.process.end(kill=True)
-            said = message.get("refused", "the first message is not a handshake")
-            self.refuse(f"{self.python.path}: {said}")
+            self.refuse(f"{self.python.path}: {why[:LONGEST_REASON]}")
             return
-        if message["handshake"] is not None and self.build is None:
-            self.build = msgspec.convert(message["handshake"], Build)
         worker.is_ready = True
         worker.since = time.monotonic()
 
@@ -284,22 +341,27 @@ class Workers:
         self.queued.discard(request.number)
         self.answered[request.number] = answer
 
-    def lose(self, worker: Worker, status: str, why: str = "") -> None:
-        """Record the outcome of the request that the worker was running; the others are sent to other workers."""
+    def lose(self, worker: Worker, *, is_silent: bool = False, wrong: NotAnAnswer | None = None) -> None:
+        """Record the outcome of the request that the worker was running; the others are sent to other workers.
+
+        What is `wrong` with the worker's answers is no doing of the request if it doesn't bear its number, and nothing
+        of the kind happens when it is run again.
+        """
         limit = self.limit(worker) if self.is_busy(worker) else 0.0
-        is_silent = status == "timeout"
-        end = worker.process.end(kill=is_silent or bool(why), is_silent=is_silent and worker.is_ready)
+        why = "" if wrong is None else str(wrong)
+        end = worker.process.end(kill=is_silent or bool(why), is_silent=is_silent)
         self.remove(worker)
         if not worker.is_ready:
-            how = f"did not import torch in {START_SECONDS:.0f} s"
-            how = how if is_silent or end.status is None else f"{describe_end(end.status)} at once"
-            self.refuse(f"the worker ({self.python.path}) {how}\n{end.printed}")
+            self.lose_first(worker, end, why, is_silent=is_silent)
             return
         culprit = worker.sent.popleft() if worker.sent else None
         server = worker.process.server
         if culprit is not None and end.status is None and not why and culprit.lost_with in (None, server):
             culprit.lost_with = server  # not its doing: the worker ended because the process it was forked from did
-            self.queue.put_back([culprit])
+            worker.sent.appendleft(culprit)
+        elif culprit is not None and wrong is not None and (wrong.is_late or not (wrong.is_own or culprit.is_suspect)):
+            culprit.is_suspect = culprit.is_suspect or not wrong.is_late
+            worker.sent.appendleft(culprit)
         elif culprit is not None:
             seconds = round(time.monotonic() - worker.since, 6)
             self.put(culprit, outcome_of_end(end, culprit.number, seconds, limit=limit if is_silent else None, why=why))
@@ -309,6 +371,20 @@ class Workers:
                     self.put(request, NOT_RECORDED)
         self.queue.put_back(worker.sent)
         self.replace()
+
+    def lose_first(self, worker: Worker, end: End, why: str, *, is_silent: bool) -> None:
+        """Start another worker without the device that this one touched last, or note that none can be started."""
+        if not why:
+            ended = is_silent or end.status is None
+            why = "gave no answer" if worker.asks else f"did not import torch in {START_SECONDS:.0f} s"
+            why = f"{why} in {ASK_SECONDS:.0f} s" if worker.asks and ended else why
+            why = why if ended else describe_end(end.status) + " at once" * (not worker.asks)
+        if worker.asks and worker.asks not in ("cpu", *self.absent):
+            self.absent[worker.asks] = f"the worker {why} when it touched the device"
+            self.start_missing()
+            return
+        where = f" when it touched the device {worker.asks}" if worker.asks else ""
+        self.refuse(f"the worker ({self.python.path}) {why}{where}\n{end.printed}")
 
     def replace(self) -> None:
         if self.queue:

@@ -1,5 +1,6 @@
 """Finds case files: those of the suite, and those at the paths that a user names."""
 
+import glob
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,14 @@ SHIPPED_CASES = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in 
 def shipped_cases() -> Path:
     """Return the directory of the suite's own cases."""
     return next(path for path in SHIPPED_CASES if (path / RULES_FILE).is_file())
+
+
+def is_shipped(path: Path) -> bool:
+    """Whether a file is one of the suite's own cases: it lies in their directory, or is a copy of one."""
+    shipped = shipped_cases().resolve()
+    if path.resolve().is_relative_to(shipped):
+        return True
+    return any(own.read_bytes() == path.read_bytes() for own in shipped.rglob(glob.escape(path.name)))
 
 
 def nearest(directory: Path, name: str) -> Path | None:

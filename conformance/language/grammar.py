@@ -80,6 +80,7 @@ class Checker:
         self.parsed = parsed
         self.names = names
         self.owners: set[ast.AST] = set()  # nodes that are visited as a part of an attribute
+        self.in_class = False  # whether what is bound becomes an attribute
 
     def found(self, node: ast.AST, message: str, hint: str = "") -> None:
         line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -126,6 +127,8 @@ class Checker:
             self.found(node, f"{name!r} begins with _", "choose a name that doesn't")
         elif name in vocabulary.RESERVED:
             self.found(node, f"{name!r} belongs to the vocabulary", "choose another name")
+        elif name in vocabulary.FOREIGN and not self.in_class:
+            self.found(node, f"{name!r} is a builtin of Python that is not part of the language", "choose another name")
 
     def name(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
         assert isinstance(node, ast.Name)
@@ -194,10 +197,12 @@ class Checker:
         arguments = node.args
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         parameters += [argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None]
+        around, self.in_class = self.in_class, False
         for argument in parameters:
             self.own_name(argument, argument.arg)
             if argument.annotation is not None:
                 self.found(argument, "a type on a parameter is not part of the language", "remove it")
+        self.in_class = around
         for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
             self.visit(default, scopes, in_def=False)
         body: Iterable[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
@@ -213,8 +218,10 @@ class Checker:
                 if isinstance(statement, (ast.Nonlocal, ast.Global)):
                     for name in statement.names:
                         self.own_name(statement, name)
+        self.in_class = False
         for child in body:
             self.visit(child, [*scopes, inside], in_def=True)
+        self.in_class = around
 
     def class_(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
         assert isinstance(node, ast.ClassDef)
@@ -229,5 +236,7 @@ class Checker:
                 self.found(base, f"a class can't be made from {ast.unparse(base)!r}", hint)
         for decorator in node.decorator_list:
             self.visit(decorator, scopes, in_def)
+        around, self.in_class = self.in_class, True
         for child in node.body:
             self.visit(child, [*scopes, names_bound(node)], in_def)
+        self.in_class = around

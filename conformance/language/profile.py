@@ -36,12 +36,23 @@ class Profile:
     absent: tuple[str, ...] = ()
     not_implemented: tuple[str, ...] = ()
     seconds: float | None = None
+    sandbox: tuple[str, ...] | None = None
     issues: Path | Node | None = field(default=None, compare=False)
     file: str = ""
 
     def told(self) -> dict[str, Any]:
         """Return what the worker is told of the device."""
-        names = ("device", "setup", "synchronize", "hardware", "version", "commit", "absent", "not_implemented")
+        names = (
+            "device",
+            "setup",
+            "synchronize",
+            "hardware",
+            "version",
+            "commit",
+            "absent",
+            "not_implemented",
+            "sandbox",
+        )
         return {name: getattr(self, name) for name in names}
 
 
@@ -92,7 +103,7 @@ def load_profile(path: Path, name: str) -> Profile:
     return Profile(
         device=plain["device"], modules=tuple(plain.get("import", ())), hardware=plain.get("name", ""),
         absent=tuple(dict.fromkeys(absent)), not_implemented=tuple(plain.get("not_implemented", ())),
-        seconds=plain.get("seconds"), file=name,
+        seconds=plain.get("seconds"), file=name, sandbox=tuple(plain["sandbox"]) if "sandbox" in plain else None,
         issues=path.parent / issues.value if issues is not None and type(issues.value) is str else issues,
         **{key: plain.get(key, "") for key in ("setup", "synchronize", "version", "commit")},
     )  # fmt: skip

@@ -21,6 +21,7 @@ from conformance.model.rule import Rule
 SCHEMA = load_schema("case.schema.json")
 CHECK_FILE = validator_of(SCHEMA)
 CHECK_CASE = validator_of({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
+MOST_EXPANDED = 500  # that the entries of a file may expand to
 MOST_CASES = 100  # that one entry may expand to: a small file must not exhaust the memory
 
 
@@ -36,6 +37,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
     lines = text.splitlines(keepends=True)
     cases: list[Case] = []
     ids: dict[str, int] = {}
+    expanded = 0
     for index, node in enumerate(nodes):
         if not isinstance(node.value, dict):
             continue
@@ -47,6 +49,9 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
         found: list[Case] = []
         if not problems and node.value.keys() & {"spellings", "parametrize"}:
             found = list(written_out(node, programs, rules, name, report))
+            expanded += len(found)
+            if expanded > MOST_EXPANDED:
+                report(node, "cases", f"expected at most {MOST_EXPANDED} cases of a file to be written out")
         elif not problems:
             own = "".join(lines[node.line - 1 : end]).rstrip() + "\n"
             found = [Case(file=name, line=node.line, topic="", text=own, digest=case_digest(data), **data)]
@@ -91,7 +96,7 @@ def written_out(
             line, _ = node.value[what].keys[row]
             variants.append((f" for {row}", line, expansion.of_row(node, row, values)))
     else:
-        for program in expansion.programs_of(node, programs):
+        for program in expansion.programs_of(node, programs)[: MOST_CASES + 1]:
             where = f" on {program.find('id').value}" if program is not None else ""
             variants.append((where, node.line, expansion.on_program(node, program)))
     if len(variants) > MOST_CASES:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from conformance.language.errors import Problem, did_you_mean, quoted_value
+from conformance.language.errors import CaseFileError, Problem, did_you_mean, quoted_value
 from conformance.language.yaml import Node
 
 Reporter = Callable[..., None]  # of a place (a node, or line and column), path, message and, optionally, hint
@@ -34,6 +34,9 @@ def load_schema(name: str) -> dict[str, Any]:
     return schema
 
 
+MOST_PROBLEMS = 500  # that are told of a file: the hint for each takes milliseconds
+
+
 def problems_of(root: Node, schema: dict[str, Any], file: str) -> list[Problem]:
     """Return every difference between `root` and `schema`, in no particular order."""
     problems: list[Problem] = []
@@ -47,6 +50,10 @@ def reporter(file: str, problems: list[Problem]) -> Reporter:
     def report(place: Node | tuple[int, int], path: str, message: str, hint: str = "") -> None:
         line, column = place if isinstance(place, tuple) else (place.line, place.column)
         problems.append(Problem(file=file, line=line, column=column, path=path, message=message, hint=hint))
+        if len(problems) > MOST_PROBLEMS:
+            message = f"there are more than {MOST_PROBLEMS} problems; the file is read no further"
+            last = Problem(file=file, line=line, column=column, message=message)
+            raise CaseFileError([*problems, last])
 
     return report
 

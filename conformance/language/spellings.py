@@ -145,7 +145,7 @@ def check_program(node: Node, report: Any) -> None:
 
 def is_free(name: str) -> bool:
     """Whether an input can have this name."""
-    taken = name in {FOUND, *PROVIDED, *LASTING, *vocabulary.RESERVED} or keyword.iskeyword(name)
+    taken = name in {FOUND, *PROVIDED, *LASTING, *vocabulary.RESERVED, *vocabulary.FOREIGN} or keyword.iskeyword(name)
     return name.isidentifier() and not taken and not name.startswith("_")
 
 

@@ -19,12 +19,16 @@ NEWEST = max(Version(release) for release in vocabulary.RELEASES)
 FIRST = (*Version(vocabulary.OLDEST).release, 0)
 LAST = f"{NEWEST.major}.{NEWEST.minor + AHEAD}"
 OPERATORS = (">=", "<=", ">", "<", "==", "!=")
+LONGEST_CONDITION = 1000  # characters; a case can have several conditions, which are joined
+MOST_ALTERNATIVES = 100  # each is held against the bounds of all others
 EXPECTED = 'a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4"'
 
 
 @functools.cache
 def specifier_of(text: str) -> SpecifierSet:
     """Return the condition that `text` states; raise ValueError when it states none."""
+    if len(text) > LONGEST_CONDITION:
+        raise ValueError(f"expected at most {LONGEST_CONDITION} characters in a condition on torch, got {len(text)}")
     condition = SpecifierSet()
     with suppress(InvalidSpecifier):
         condition = SpecifierSet(text)
@@ -65,6 +69,8 @@ def gaps_and_overlaps(conditions: Sequence[str | None], within: str | None = Non
     Only releases for which `within` holds count; None holds for every release. It is enough to look at the releases at
     and next to each bound.
     """
+    if len(conditions) > MOST_ALTERNATIVES:
+        return f"expected at most {MOST_ALTERNATIVES} alternatives, got {len(conditions)}"
     for release in releases_at_bounds([*conditions, within]):
         if within is not None and not holds(within, release):
             continue

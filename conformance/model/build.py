@@ -1,5 +1,6 @@
 """Builds of torch, and targets: the device and dtype with which a case runs."""
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,8 @@ OF_HOST = re.compile(
     r" *- (CPU capability usage|CUDA Runtime|NVCC architecture|CuDNN|Built with CuDNN|Magma|HIP Runtime|MIOpen)"
 )
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.+]+")
+NOT_IN_FILES = re.compile(r"[^A-Za-z0-9.+_-]")
+LONGEST_SLUG = 180  # file systems take names of 255 bytes, and partial and unfinished files add to this one
 LONGEST_FACT = 40  # characters of a fact in the name of a file
 
 
@@ -58,6 +61,11 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     ] = {}
 
 
+def is_usual(device: Device) -> bool:
+    """Whether that a device is absent needs no word: torch was not built for it, or finds none."""
+    return device.unknown or device.absent == f"torch.{device.type} is not available"
+
+
 class BackEnd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """What brought a device to torch, or changed one, from outside."""
 
@@ -93,6 +101,7 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     backends: Annotated[
         tuple[BackEnd, ...], Meta(description="What was imported besides torch; none for a build of torch alone.")
     ] = ()
+    problems: Annotated[tuple[str, ...], Meta(description="What torch could not tell of itself, and the errors.")] = ()
 
     @property
     def present(self) -> list[str]:
@@ -124,10 +133,12 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def slug(self) -> str:
         """A name for files: version, commit, Python and system, and the same of back-ends, so that builds differ."""
         python = ".".join(self.python.split(".")[:2])
-        own = f"torch-{self.torch}-{self.git[:8]}-py{python}-{self.system}".replace("/", "_")
+        own = NOT_IN_FILES.sub("_", f"torch-{self.torch}-{self.git[:8]}-py{python}-{self.system}")
         facts = [(each.name, each.version, each.commit[:8], self.hardware_of(each)) for each in self.backends]
         words = [NOT_IN_NAMES.sub("_", fact)[:LONGEST_FACT].strip("_") for given in facts for fact in given if fact]
-        return "-".join([own, *words])
+        name = "-".join([own, *words])
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        return name if len(name) <= LONGEST_SLUG else f"{name[:LONGEST_SLUG]}-{digest}"
 
     def header(self) -> list[str]:
         """Return the lines about this build in pytest's header."""
@@ -138,9 +149,11 @@ class Build(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         ]
         present = [f"{device.type} ({device.name})" for device in self.devices if device.absent is None]
         absent = [device.type for device in self.devices if device.absent is not None]
+        lacks += [f"{each.type}: {each.absent}" for each in self.devices if each.absent and not is_usual(each)]
         git = f"git {self.git[:10]}{', debug' if self.debug else ''}"
         return [
             f"torch: {self.torch} ({git}), Python {self.python}, {self.path}",
+            *(f"problem: {problem}" for problem in self.problems),
             *(f"back-end: {title}" for title in self.backend_titles),
             f"devices: {', '.join(present)}" + (f"; absent: {', '.join(absent)}" if absent else ""),
             *lacks,

@@ -105,4 +105,9 @@ TABLE: dict[Status, StatusRow] = {
 RED = frozenset(status for status, row in TABLE.items() if row.is_red)
 BROKEN = frozenset(status for status, row in TABLE.items() if row.verdict == "broken")  # failures of torch
 AT_A_STEP = frozenset(status for status in BROKEN if not TABLE[status].ends_worker)  # failures with a line
+OF_WORKERS = frozenset(  # what a worker says itself; the parent says the others
+    status
+    for status, row in TABLE.items()
+    if row.verdict in ("held", "broken", "lacking", "defect") and not row.ends_worker
+)
 WORST_FIRST = sorted(STATUSES, key=lambda status: -TABLE[status].severity)

@@ -13,6 +13,7 @@ import pytest
 from conformance.language.files import shipped_cases
 
 KEY = "conformance_called"  # in the mapping `workerinput`, which pytest-xdist sends at the start
+RESUME = "--resume"
 PYTEST, RUN = "pytest", "python -m conformance run"
 
 
@@ -32,6 +33,7 @@ def note_command(config: pytest.Config, command: str = PYTEST, arguments: Sequen
     option = config.option
     if not hasattr(option, "called_as"):
         given = list(map(str, config.invocation_params.args if arguments is None else arguments))
+        given = [argument for argument in given if argument != RESUME]  # the run is the one that it resumes
         option.called_as, option.given = getattr(config, "workerinput", {}).get(KEY, (command, given))
 
 

@@ -19,6 +19,7 @@ from conformance.model.outcome import Outcome
 from conformance.model.status import TABLE
 from conformance.pytest_plugin.session import ConformanceSession, marks_of
 from conformance.render.failure import failure_text, line_in_file
+from conformance.render.visible import printable
 
 
 class CaseFailed(Exception):
@@ -50,6 +51,7 @@ class CaseFile(pytest.File):
             return
         try:
             self.conformance.issues.of(self.path.parent)
+            self.conformance.require_sandbox_for(self.path)
             targets = list(self.conformance.targets())
             name = self.conformance.case_set.name_of(self.path)
             steps = self.conformance.case_set.encoded_steps(name, self.conformance.build.torch)
@@ -69,7 +71,7 @@ class CaseFile(pytest.File):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:  # noqa: ARG002 - as pytest calls it
         """Return the problems of the file, without a traceback through the loader."""
         if isinstance(excinfo.value, (CaseFileError, Refused)):
-            return str(excinfo.value)
+            return printable(str(excinfo.value))
         return super().repr_failure(excinfo)
 
 
@@ -88,7 +90,7 @@ class BrokenFile(pytest.Item):
         raise self.error
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return str(self.error) if excinfo.value is self.error else super().repr_failure(excinfo, style)
+        return printable(str(self.error)) if excinfo.value is self.error else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
         return self.path, self.error.problems[0].line - 1, self.name
@@ -137,25 +139,35 @@ class CaseItem(pytest.Item):
         """The case, the target and the file of the item, by which it is known in other processes."""
         return self.case.id, str(self.target), str(self.path)
 
+    @property
+    def found_before(self) -> Outcome | None:
+        """The outcome that an interrupted run has found, which this run resumes."""
+        return self.conformance.found_before(self.case.id, str(self.target))
+
     def runtest(self) -> None:
         try:
-            observed = self.conformance.scheduler.run(self)
-            self.outcome = outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+            outcome = self.found_before
+            if outcome is None:
+                observed = self.conformance.scheduler.run(self)
+                outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+            else:
+                self.conformance.scheduler.take_over(self, outcome)
+            self.outcome = outcome
         except Exception as error:
             self.outcome = Outcome(status="internal-error", reason=f"{type(error).__name__}: {error}")
             raise
         reported = TABLE[outcome.status].pytest
         if reported == "skipped":
-            pytest.skip(f"{outcome.status}: {outcome.reason}")
+            pytest.skip(printable(f"{outcome.status}: {outcome.reason}"))
         if reported == "xfailed" and outcome.issue is not None:
             pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # returns with --runxfail
         if reported != "passed":
-            raise CaseFailed(outcome.summary)
+            raise CaseFailed(printable(outcome.summary))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, (CaseFailed, pytest.xfail.Exception)) or self.outcome is None:
             return super().repr_failure(excinfo, style)
-        message = f"{self.outcome.status}: {self.outcome.summary}"
+        message = printable(f"{self.outcome.status}: {self.outcome.summary}")
         line = line_in_file(self.conformance.case_set.whole_case(self.case), self.outcome)
         return FailureRepr(self.failure_text, ReprFileLocation(self.case.file, line, message))
 
@@ -179,5 +191,5 @@ class FailureRepr(TerminalRepr):
         self.reprcrash = where  # its message stands in pytest's short summary
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        for line in self.text().splitlines():
+        for line in printable(self.text()).splitlines():
             tw.line(line, red=line.startswith(">"), bold=line.startswith(">"))

@@ -78,10 +78,23 @@ def add_options(parser: pytest.Parser) -> None:
         "needs more is an error of its case (default: 16)",
     )  # fmt: skip
     group.addoption(
+        "--sandbox", choices=("auto", "off", "required"), default="auto",
+        help="have the kernel keep cases from files, processes and sockets: as far as it can (auto), or run nothing "
+        "where it can't (required) (default: auto)",
+    )  # fmt: skip
+    group.addoption(
+        "--trust", action="store_true", help="run cases that don't come with the suite also without a sandbox"
+    )
+    group.addoption(
         "--isolation", choices=("process", "none"), default="process",
         help="none runs the cases inside pytest's own process, for debuggers (default: process)",
     )  # fmt: skip
     group.addoption("--report", metavar="DIRECTORY", help="where reports go (default: reports, in pytest's root)")
+    group.addoption(
+        "--resume", action="store_true",
+        help="take over what the last run has found if it was interrupted or killed, and run the rest; it must have "
+        "been called in the same way, on the same build and with the same state of the suite",
+    )  # fmt: skip
     group.addoption(
         "--graphs", choices=("spare", "all"), default="spare",
         help="which graphs to record for the page: those that workers have time for, or all (default: spare)",

@@ -7,6 +7,7 @@ an argument holds cases, so that it imports torch while the case files are read.
 import dataclasses
 import gc
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
@@ -31,9 +32,11 @@ from conformance.pytest_plugin.invocation import note_command, tell_command
 from conformance.pytest_plugin.items import CaseFile, CaseItem, FailureRepr
 from conformance.pytest_plugin.options import add_markers, add_options, profile_of
 from conformance.pytest_plugin.protocol import is_shortened, needs_phases, run_shortened
-from conformance.pytest_plugin.recorder import Recorder
+from conformance.pytest_plugin.recorder import Recorder, directory_of, run_of, suite_of
 from conformance.pytest_plugin.session import ConformanceSession
+from conformance.render.visible import printable
 from conformance.results.merge import another_build
+from conformance.results.resume import Past, past_runs, resumed
 
 NARROWING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "quick")  # options that leave cases out
 GREEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
@@ -45,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     note_command(config)
+    distributed.end_with_controller(config)
     profile = profile_of(config)
     add_markers(config)
     if not config.option.help:
@@ -73,15 +77,21 @@ class RunHooks:
         self.defects = 0  # the number of items with an internal error
         self.other_builds: dict[Any, str] = {}  # pytest-xdist workers whose build differs, and a line about each
         self.named = {(config.invocation_params.dir / str(each).partition("::")[0]).resolve() for each in config.args}
+        self.resumed = ""  # a line about the run that this one resumes
         self.broken: list[str] = []  # a line for each case file that pytest-xdist workers could not load
 
     def pytest_sessionstart(self) -> None:
         """Start the worker process before collection, if an argument holds cases."""
+        terminal = self.config.pluginmanager.getplugin("terminalreporter")
+        if terminal is not None:
+            self.conformance.scheduler.tell = partial(
+                tell, self.config.pluginmanager.getplugin("capturemanager"), terminal
+            )
         if not distributed.is_controller(self.config) and any(holds_cases(path) for path in self.named):
             try:
                 self.conformance.scheduler.start()
             except Refused as error:
-                raise pytest.UsageError(str(error)) from None
+                raise pytest.UsageError(printable(str(error))) from None
             if self.recorder is not None:
                 self.recorder.prepare(is_whole=not self.is_narrowed)
 
@@ -147,9 +157,25 @@ class RunHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         items = [item for item in session.items if isinstance(item, CaseItem)]
+        if self.config.option.resume and items:
+            self.resume(items)
         self.conformance.scheduler.order(items)
         if self.recorder is not None and self.collected and not self.config.option.collectonly:
             self.begin_report(self.collected, self.why_deselected)
+
+    @cached_property
+    def past(self) -> list[Past]:
+        """The runs of which there are reports."""
+        return past_runs(directory_of(self.config))
+
+    def resume(self, items: Sequence[CaseItem]) -> None:
+        """Take over what an interrupted run has found, before the report of this one begins."""
+        past = distributed.past_of(self.config)
+        past = self.past if past is None else past
+        digests = {item.case.id: item.case.digest for item in items}
+        run = run_of(self.config, "")
+        self.conformance.resumed = resumed(past, self.conformance.build, suite_of(()), run, digests)
+        self.resumed = self.conformance.resumed.line
 
     def begin_report(self, collected: Sequence[distributed.CollectedItem], why_deselected: dict[Pair, str]) -> None:
         """Begin the report; its plan is everything that was collected, so that all shards have the same plan."""
@@ -162,7 +188,11 @@ class RunHooks:
         self.recorder.begin([known[case] for case in dict.fromkeys(case for case, _ in plan)], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
-        return self.conformance.scheduler.build.header() if self.conformance.scheduler.items else []
+        return list(map(printable, self.header())) if self.conformance.scheduler.items else []
+
+    def header(self) -> list[str]:
+        scheduler = self.conformance.scheduler
+        return [*scheduler.build.header(), scheduler.sandbox.line, *filter(None, [self.resumed])]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -194,7 +224,11 @@ class RunHooks:
                 self.is_start_sent = True
                 deselected = list(self.why_deselected.items())
                 start = distributed.WorkerStart(
-                    build=self.conformance.build, collected=self.collected, why_deselected=deselected
+                    build=self.conformance.build,
+                    sandbox=self.conformance.scheduler.sandbox,
+                    collected=self.collected,
+                    why_deselected=deselected,
+                    resumed=self.resumed,
                 )
                 attached["start"] = msgspec.to_builtins(start)
             if isinstance(report.longrepr, FailureRepr):
@@ -231,7 +265,8 @@ class RunHooks:
         assert self.recorder is not None
         if self.recorder.journal is None:
             self.conformance.scheduler.build = start.build
-            self.collected = start.collected
+            self.conformance.scheduler.sandbox = start.sandbox
+            self.collected, self.resumed = start.collected, start.resumed
             self.begin_report(start.collected, dict(start.why_deselected))
             return
         difference = another_build(self.conformance.build, start.build)
@@ -264,6 +299,8 @@ class RunHooks:
                 self.recorder.finish(int(session.exitstatus), of_cases)
             finally:
                 gc.enable()
+            if self.recorder.error and session.exitstatus in GREEN:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def complaints(self) -> Iterator[str]:
         """Yield a line for each reason other than an outcome for which the run fails."""
@@ -286,6 +323,8 @@ class RunHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         tell_command(node)
+        if self.config.option.resume:
+            distributed.tell_past(node, self.past)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -302,16 +341,23 @@ class RunHooks:
             return
         terminalreporter.section("autograd conformance")
         if self.recorder.journal is not None:
-            for line in [*self.conformance.scheduler.build.header(), *self.recorder.table()]:
-                terminalreporter.write_line(line)
+            for line in [*self.header(), *self.recorder.table()]:
+                terminalreporter.write_line(printable(line))
         for line in complaints:
-            terminalreporter.write_line(line, red=True)
+            terminalreporter.write_line(printable(line), red=True)
         for line in self.conformance.issues.waiting(date.today()):
-            terminalreporter.write_line(f"known issue {line}", yellow=True)
+            terminalreporter.write_line(printable(f"known issue {line}"), yellow=True)
         for line in self.recorder.written:
-            terminalreporter.write_line(line)
-        if self.recorder.error:
-            terminalreporter.write_line(self.recorder.error, red=True)
+            terminalreporter.write_line(printable(line))
+        for line in filter(None, (self.recorder.error, self.recorder.page_error)):
+            terminalreporter.write_line(printable(line), red=True)
+
+
+def tell(capture: Any, terminal: Any, line: str) -> None:
+    """Write a line to the terminal now, although pytest captures what is printed while it collects."""
+    with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
+        terminal.ensure_newline()
+        terminal.write_line(printable(line))
 
 
 def holds_cases(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """Records a run: adds each outcome to the report, and writes report, page and summary at the end."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,75 +48,71 @@ class Recorder:
         self.config = config
         self.conformance = conformance
         self.started = now()
-        given = config.option.report
-        self.directory = config.invocation_params.dir / given if given else config.rootpath / "reports"
+        self.directory = directory_of(config)
         self.page = self.directory / "index.html"
         self.journal: Journal | None = None
         self.topics: dict[str, str] = {}
         self.why_not_run: dict[Pair, str] = {}
         self.written: list[str] = []  # a line for the report, and one for the page
         self.notes: list[str] = []
-        self.error = ""
+        self.lost = ""  # what could not be written when it was known
+        self.error = ""  # why there is no report
+        self.page_error = ""
+
+    @property
+    def run(self) -> Run:
+        """How this run was called."""
+        return run_of(self.config, self.started)
 
     def begin(self, cases: Sequence[ListedCase], plan: Sequence[Pair]) -> None:
         """Begin the report, before the first item runs."""
         rules = self.conformance.case_set.all_rules()
         records: Any = Records(self.conformance.case_set, cases)  # as good as a tuple of them
         self.topics = {case.id: case.topic for case in cases}
-        option = self.config.option
-        digest = set_digest((case.id, case.digest) for case in cases)
         report = Report(
             format=FORMAT,
-            header=Header(
-                suite=SuiteVersion(version=__version__, commit=suite_commit(), cases=digest),
-                run=Run(
-                    started=self.started,
-                    arguments=without(option.given, *PLACES),
-                    shard=option.shard,
-                    command=option.called_as,
-                ),
-                build=self.conformance.build,
-            ),
+            header=Header(suite=suite_of(cases), run=self.run, build=self.conformance.build),
             rules=cited_rules(rules, cases),
             cases=records,
             plan=tuple(PlanEntry(case=case, target=target) for case, target in plan),
             outcomes=(),
         )
-        journal = Journal(self.directory, report, self.conformance.case_set.all_renames())
+        self.journal = Journal(self.directory, report, self.conformance.case_set.all_renames())
         try:
-            journal.begin()
+            self.journal.begin()
         except OSError as error:
-            self.error = f"no report: {error}"
-        else:
-            self.journal = journal
+            self.lost = f"nothing was written before its end: {error}"
 
     def add(self, outcome: Outcome) -> None:
-        """Record an outcome; when it can't be written, the report ends and the run goes on."""
-        if self.journal is not None and not self.error:
+        """Record an outcome; when it can't be written, the run goes on, and all are written at its end if they can."""
+        if self.journal is not None:
             try:
                 self.journal.add(outcome)
             except OSError as error:
-                self.error = f"the report is incomplete: {error}"
+                self.lost = f"not all was written before its end: {error}"
 
     def finish(self, exit_status: int, graphs: Mapping[str, Graph]) -> None:
         """Write the report and the page; items that were planned and didn't run are in both, with the reason."""
-        if self.journal is None or self.error:
+        if self.journal is None:
             return
         try:
             report = self.journal.finish(self.why_not_run, exit_status, graphs, self.is_gone)
         except OSError as error:
             self.error = f"no report: {error}"
+            if self.journal.file is not None:
+                self.error += f"; outcomes up to an earlier one are in {self.journal.partial.name}"
             return
+        self.notes = [f"report: {self.lost}"] if self.lost else []
         name_of = self.conformance.case_set.name_of
         self.written.append(f"report: {name_of(self.journal.written)}")
-        self.notes = [*run_lines(report), *filter(None, [self.journal.note])]
+        self.notes += [*run_lines(report), *filter(None, [self.journal.note])]
         page = f"page: {name_of(self.page)}"
         if self.wants_page(is_whole=len(self.journal.outcomes) == len(report.plan)):
             try:
                 self.write_page(report)
                 self.written.append(page)
             except Exception as error:  # noqa: BLE001 - the report is written; a traceback would hide pytest's summary
-                self.error = f"no page: {type(error).__name__}: {error}"
+                self.page_error = f"no page: {type(error).__name__}: {error}"
         elif self.config.option.page == "never":
             self.written.append("page: not written, as --page never says")
         else:
@@ -217,3 +213,23 @@ class Recorder:
             return []
         records = {record.id: record for record in self.journal.report.cases}
         return cause_lines([cause for cause, _ in groups_of(self.journal.outcomes.values(), records)])
+
+
+def directory_of(config: pytest.Config) -> Path:
+    """Return where the reports of a run go."""
+    given = config.option.report
+    return config.invocation_params.dir / given if given else config.rootpath / "reports"
+
+
+def run_of(config: pytest.Config, started: str) -> Run:
+    """Return how a run was called, for its report."""
+    option = config.option
+    return Run(
+        started=started, arguments=without(option.given, *PLACES), shard=option.shard, command=option.called_as
+    )  # fmt: skip
+
+
+def suite_of(cases: Iterable[ListedCase]) -> SuiteVersion:
+    """Return what runs, with the digest of its cases, for its report."""
+    digest = set_digest((case.id, case.digest) for case in cases)
+    return SuiteVersion(version=__version__, commit=suite_commit(), cases=digest)

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.execution.fork_server import Refused
 from conformance.execution.scheduler import Scheduler, Settings
+from conformance.language.files import is_shipped
 from conformance.language.profile import Profile
 from conformance.model.build import Build, Target
 from conformance.model.case import ListedCase
@@ -19,6 +20,7 @@ from conformance.pytest_plugin.distributed import worker_number
 from conformance.pytest_plugin.invocation import address_of
 from conformance.pytest_plugin.issue_lists import IssueLists
 from conformance.render.command import command_words
+from conformance.results.resume import Resumed
 
 DEFAULT_DTYPE = "float32"
 NO_LIST = "none"  # the value of --known-issues for no list
@@ -35,6 +37,7 @@ class ConformanceSession:
         given = config.option.known_issues
         own = None if given in (None, NO_LIST) else (config.invocation_params.dir / given).resolve()
         self.issues = IssueLists(self.case_set, own, is_none=given == NO_LIST, profile=profile)
+        self.resumed: Resumed | None = None  # with --resume, what an interrupted run has found
         self.refused = False  # whether the torch or a device that was asked for is missing
 
     @property
@@ -49,6 +52,15 @@ class ConformanceSession:
     def judged(self, case: ListedCase, path: Path, target: Target, outcome: Outcome) -> Outcome:
         """Apply the known issues for a case in the file at `path` to its outcome."""
         return self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
+
+    def require_sandbox_for(self, path: Path) -> None:
+        """Raise Refused for a case file that doesn't come with the suite, without a sandbox that would confine it."""
+        if not self.config.option.trust and not is_shipped(path):
+            self.scheduler.require_sandbox(f"{path.name} doesn't come with the suite: read it, and use --trust")
+
+    def found_before(self, case: str, target: str) -> Outcome | None:
+        """Return the outcome that an interrupted run has found, with --resume."""
+        return self.resumed.outcomes.get((case, target)) if self.resumed is not None else None
 
     def targets(self) -> Iterator[Target]:
         option = self.config.option
@@ -92,6 +104,7 @@ def settings_of(config: pytest.Config, profile: Profile, cache_directory: Path |
         memory=int(option.worker_memory * 2**30),
         workers=option.workers,
         graphs=option.graphs,
+        sandbox=option.sandbox,
         in_process=option.isolation == "none",
         debugged=option.usepdb or option.trace,
         number=worker_number(config),

@@ -16,7 +16,7 @@ import msgspec
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.workers import Workers
-from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.files import case_files, is_shipped, load_cases, shipped_cases
 from conformance.model.build import target_of
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
@@ -50,10 +50,12 @@ class UnknownCase(Exception):
 class Trial:
     """A case on a target; `write_line` is called with the outcome on each release that is tried."""
 
-    def __init__(self, named: str, target: str, write_line: Callable[[str], None]) -> None:
+    def __init__(self, named: str, target: str, write_line: Callable[[str], None], *, trusts: bool = False) -> None:
         self.case = find_case(named)
         self.target = target_of(target)
         self.write_line = write_line
+        file = named.rpartition("::")[0]
+        self.sandbox = "auto" if trusts or not file or is_shipped(Path(file)) else "required"
 
     @property
     def script(self) -> str:
@@ -94,7 +96,7 @@ class Trial:
 
     def run(self, python: Path) -> Outcome:
         """Return the outcome of the case with the torch of an interpreter; raise Refused if it has none."""
-        workers = Workers(Interpreter(str(python), devices=(self.target.device,)), CASE_SECONDS)
+        workers = Workers(Interpreter(str(python), devices=(self.target.device,)), CASE_SECONDS, sandbox=self.sandbox)
         try:
             build = workers.handshake()
             outcome = outcome_without_run(self.case, self.target, build)

@@ -16,7 +16,7 @@ from conformance.model.outcome import NO_TIME, Outcome
 from conformance.model.report import FORMAT, CaseRecord, Footer, Header, PlanEntry, Report, cited_rules, without_machine
 from conformance.model.rule import Rule
 
-MOST_PAIRS = 5_000_000  # what a small file stands for must not fill the memory
+MOST_PAIRS = 500_000  # what a small file stands for must not fill the memory
 
 
 class CompactError(Exception):

@@ -12,8 +12,9 @@ import glob
 import itertools
 import operator
 import os
+import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,20 @@ from conformance.model.report import CaseRecord, Pair, Report, footer_of, now
 from conformance.results.merge import MergeError
 from conformance.results.renamed import renamed
 from conformance.results.store import (
+    END,
     ReportError,
     encoded,
     load_report,
+    salvaged,
+    synchronize,
     text_of,
     text_of_end,
     text_of_head,
+    write_all,
     write_whole,
 )
 from conformance.results.update import NOT_REACHED, is_superseded, updated
 
-END = b"\n]\n}\n"
 CHUNK = 2**18  # bytes that are written at once
 
 
@@ -70,48 +74,96 @@ class Journal:
         self.written = self.path
         self.note = ""
         self.file: Any = None
+        self.is_broken = False  # whether something could not be written to the partial file
         self.added = 0  # outcomes, also those that later ones replaced
         self.head = 0  # the bytes of the partial file that precede the outcomes
         self.end = 0  # and those that precede the closing brackets
 
     def begin(self) -> None:
         """Write what is known before the first outcome, and take up what killed runs have left."""
-        self.partial.parent.mkdir(parents=True, exist_ok=True)
-        self.take_up()
-        self.file = self.partial.open("w+b", buffering=0)
-        with suppress(OSError):  # where files can't be locked, nobody can tell whether a run still goes on
-            fcntl.flock(self.file, fcntl.LOCK_EX)
-        for chunk in chunks_of(text_of_head(self.report)):
-            self.end = self.write(chunk, self.end)
+        try:
+            self.partial.parent.mkdir(parents=True, exist_ok=True)
+            self.take_up()
+            self.open()
+        except OSError:
+            self.is_broken = True
+            raise
+
+    def open(self) -> None:
+        """Make the partial file, which has its name when it is a whole report without outcomes."""
+        unnamed = self.partial.with_name(f".{self.partial.name}.{secrets.token_hex(4)}")
+        self.file = unnamed.open("x+b", buffering=0)
+        try:
+            with suppress(OSError):  # where files can't be locked, nobody can tell whether a run still goes on
+                fcntl.flock(self.file, fcntl.LOCK_EX)
+            for chunk in chunks_of(text_of_head(self.report)):
+                self.end = self.write(chunk, self.end)
+            os.fsync(self.file.fileno())
+            self.name(unnamed)
+        except BaseException:
+            self.file.close()
+            with suppress(OSError):
+                unnamed.unlink()
+            raise
+        synchronize(self.partial.parent)
         self.head = self.end
+
+    def name(self, unnamed: Path) -> None:
+        """Give the file its name, or the next one that is free: processes of other hosts have the same numbers."""
+        first = self.partial
+        for number in itertools.count(2):
+            try:
+                os.link(unnamed, self.partial)  # fails where there is such a file, unlike a change of the name
+            except FileExistsError:
+                self.partial = first.with_name(first.name.replace(".partial.", f"-{number}.partial."))
+            except OSError:  # the file system has no second names
+                os.replace(unnamed, self.partial)  # noqa: PTH105 - tests let it fail
+                return
+            else:
+                unnamed.unlink()
+                return
 
     def take_up(self) -> None:
         """Put what killed runs of this build have left into its report; a run that goes on holds a lock."""
-        pattern = f"{glob.escape(str(self.path.with_suffix('')))}.*.partial.json"
-        for path in sorted(map(Path, glob.glob(pattern))):  # noqa: PTH207 - pathlib's own takes no escaped pattern before 3.13
+        for path in left_behind(self.path):
             with suppress(OSError, ReportError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found = renamed(load_report(path), self.renames)
+                try:
+                    found = renamed(found_in(path), self.renames)
+                except ReportError:
+                    path.rename(path.with_suffix(".damaged"))  # no other command stumbles over it
+                    continue
                 if found.outcomes:
                     left = set(found.pairs) - {outcome.pair for outcome in found.outcomes}
                     self.put(found, left, lambda _: False)
                 path.unlink()
 
     def add(self, outcome: Outcome) -> None:
-        """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end."""
+        """Add an outcome, on disk when this returns; a later one for the same pair replaces it at the end.
+
+        When one can't be written, the partial file stays a report of those before, and the others are kept in memory.
+        """
         line = (",\n" if self.outcomes else "\n") + encoded(outcome)
-        self.end = self.write(line.encode(), self.end)
         self.outcomes[outcome.pair] = outcome
         self.added += 1
+        if not self.is_broken:
+            try:
+                self.end = self.write(line.encode(), self.end)
+            except OSError:
+                self.is_broken = True
+                raise
 
     def write(self, text: bytes, place: int) -> int:
         """Write a text and the closing brackets at a place in the partial file; return the place after the text."""
-        content = memoryview(text + END)
-        at = place
-        while content:  # a disk that is nearly full takes a part; the next write raises the error
-            written = os.pwrite(self.file.fileno(), content, at)
-            content, at = content[written:], at + written
-        return at - len(END)
+        descriptor = self.file.fileno()
+        try:
+            write_all(descriptor, text + END, place)
+        except OSError:
+            with suppress(OSError):  # the disk has this room already
+                write_all(descriptor, END, place)
+                os.ftruncate(descriptor, place + len(END))
+            raise
+        return place + len(text)
 
     def finish(
         self,
@@ -129,14 +181,18 @@ class Journal:
         )  # fmt: skip
         footer = footer_of(ordered, exit_status, now())
         own = msgspec.structs.replace(self.report, outcomes=ordered, graphs=graphs, footer=footer)
-        report = self.put(own, left, is_gone, self.chunks(own))
-        self.file.close()
-        self.partial.unlink(missing_ok=True)
+        report = self.put(own, left, is_gone, None if self.file is None or self.file.closed else self.chunks(own))
+        if self.file is not None:
+            self.file.close()
+            with suppress(OSError):  # the next run takes it up
+                self.partial.unlink()
         return report
 
     def chunks(self, own: Report) -> Iterator[bytes]:
         """Yield the text of the report of this run, of which the partial file has the beginning."""
-        is_ordered = self.added == len(own.outcomes) and all(map(operator.eq, self.outcomes, own.pairs))
+        is_ordered = (
+            not self.is_broken and self.added == len(own.outcomes) and all(map(operator.eq, self.outcomes, own.pairs))
+        )
         copied = self.end if is_ordered else self.head
         for place in range(0, copied, CHUNK):
             yield os.pread(self.file.fileno(), min(CHUNK, copied - place), place)
@@ -157,17 +213,54 @@ class Journal:
         Where that can't be done the report is replaced by a run that left nothing out, and stays where one did.
         `chunks` are the text of `own`, if it is known.
         """
-        report, path = own, self.path
-        if path.exists() and (left or not is_superseded(path, own, self.renames)):
-            ran: set[Pair] = set()
-            try:
-                earlier = renamed(load_report(path), self.renames)
-                ran = {each.pair for each in earlier.outcomes if each.status != "not-run"}
-                report = updated(earlier, own, left, is_gone)
-            except (ReportError, MergeError) as error:
-                if left or not ran <= set(own.pairs):
-                    path = self.aside
-                    self.note = f"{self.path.name} stays as it was, and this part beside it: {error}"
-        self.written = path
-        write_whole(path, chunks if chunks is not None and report is own else text_of(report))
+        with alone(self.path.parent):
+            report, path = own, self.path
+            if path.exists() and (left or not is_superseded(path, own, self.renames)):
+                ran: set[Pair] = set()
+                try:
+                    earlier = renamed(load_report(path), self.renames)
+                    ran = {each.pair for each in earlier.outcomes if each.status != "not-run"}
+                    report = updated(earlier, own, left, is_gone)
+                except (ReportError, MergeError) as error:
+                    if left or not ran <= set(own.pairs):
+                        path = self.free_aside(own)
+                        self.note = f"{self.path.name} stays as it was, and this part beside it: {error}"
+            self.written = path
+            content = chunks if chunks is not None and report is own else text_of(report)
+            write_whole(path, content, is_durable=True)
         return report
+
+    def free_aside(self, own: Report) -> Path:
+        """Return the first place for a part at which there is none, or one of what this part has run, too."""
+        aside, number = self.aside, 1
+        while aside.exists() and not is_superseded(aside, own, self.renames):
+            number += 1
+            aside = self.aside.with_name(self.aside.name.replace(".partial.json", f".partial-{number}.json"))
+        return aside
+
+
+def left_behind(path: Path) -> list[Path]:
+    """Return the partial files beside the report of a build, also of runs that go on."""
+    pattern = f"{glob.escape(str(path.with_suffix('')))}.*.partial.json"
+    return sorted(map(Path, glob.glob(pattern)))  # noqa: PTH207 - pathlib's own takes no escaped pattern before 3.13
+
+
+def found_in(partial: Path) -> Report:
+    """Return the report of a run that was killed, be it while it wrote an outcome."""
+    try:
+        return load_report(partial)
+    except ReportError:
+        return salvaged(partial)
+
+
+@contextmanager
+def alone(directory: Path) -> Iterator[None]:
+    """Let no other run replace a report below a directory meanwhile: each reads the one that it adds to."""
+    directory.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # where directories can't be locked
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

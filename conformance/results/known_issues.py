@@ -233,7 +233,10 @@ def entries_of(
         given = node.value
         included = shipped if given == SHIPPED else path.parent / given
         try:
-            if included.resolve() in within:
+            if given != SHIPPED and not included.resolve().is_relative_to(within[0].parent):
+                # What a stranger's list includes shows in messages.
+                report(node, "include", f"{given} is outside of {within[0].parent}, the folder of the list")
+            elif included.resolve() in within:
                 report(node, "include", f"{given} includes itself")
             elif len(within) > DEEPEST:
                 report(node, "include", f"lists include each other over {DEEPEST} levels")

@@ -4,12 +4,16 @@
 each outcome is of a pair of the plan.
 """
 
+import errno
 import itertools
 import json
 import math
 import os
 import re
+import secrets
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,9 @@ from conformance.model.report import FORMAT, Pair, Report
 from conformance.results.causes import causes_of
 from conformance.results.compact import Compact, CompactError, report_of
 from conformance.results.format_1 import with_facts
+
+LONGEST_REPORT = 2**28  # bytes; a report of all cases on five devices has a tenth
+END = b"\n]\n}\n"  # what follows the last outcome of a report without a footer
 
 
 def text_of(report: Report | Compact) -> str:
@@ -94,16 +101,49 @@ def encoded(value: Any) -> str:
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
 
 
-def write_whole(path: Path, content: str | Iterable[bytes]) -> None:
-    """Write a file that is never seen half-written: under another name first, then in its place."""
+def write_whole(path: Path, content: str | Iterable[bytes], *, is_durable: bool = False) -> None:
+    """Write a file that is never seen half-written: under another name first, then in its place.
+
+    One that `is_durable` is on the disk when this returns, and not in the system's memory alone.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")  # numbers of other hosts recur
     try:
-        with unfinished.open("wb") as file:
-            file.writelines([content.encode()] if isinstance(content, str) else content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            for chunk in [content.encode()] if isinstance(content, str) else content:
+                write_all(descriptor, chunk)
+            if is_durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(unfinished, path)  # noqa: PTH105 - tests let it fail
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
+    if is_durable:
+        synchronize(path.parent)
+
+
+def write_all(descriptor: int, content: bytes, place: int | None = None) -> None:
+    """Write all of a text, at a place if that is given: a disk that is nearly full takes a part of it."""
+    left = memoryview(content)
+    while left:
+        written = os.write(descriptor, left) if place is None else os.pwrite(descriptor, left, place)
+        if not written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left, place = left[written:], place if place is None else place + written
+
+
+def synchronize(directory: Path) -> None:
+    """Have the names in a directory on the disk; where that can't be done they are there some seconds later."""
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 class ReportError(Exception):
@@ -112,10 +152,30 @@ class ReportError(Exception):
 
 def load_report(path: Path) -> Report:
     """Return the report at `path`, without its causes; raise ReportError with the reason when it is none."""
+    return report_in(bytes_of(path), path)
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return what is in a file, if it is a file and not too large for a report."""
     try:
-        report, number = msgspec.json.decode(path.read_bytes(), type=Report), FORMAT
-    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
-        report, number = examined(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe that nobody writes to would block
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ReportError(f"{path}: can't be read: it is no file")
+            content = file.read(LONGEST_REPORT + 1)
+    except OSError as error:
+        raise ReportError(f"{path}: can't be read: {error.strerror}") from None
+    if len(content) > LONGEST_REPORT:
+        raise ReportError(f"{path}: can't be read: it has more than {LONGEST_REPORT >> 20} MiB, the most of a report")
+    return content
+
+
+def report_in(text: bytes, path: Path) -> Report:
+    """Return the report in the text of the file at `path`."""
+    try:
+        report, number = msgspec.json.decode(text, type=Report), FORMAT
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        report, number = examined(text, path)
     problem = problem_within(report)
     if problem:
         raise ReportError(f"{path}: {problem}")
@@ -123,12 +183,20 @@ def load_report(path: Path) -> Report:
     return with_facts(report) if number == 1 else report
 
 
-def examined(path: Path) -> tuple[Report, int]:
+def salvaged(path: Path) -> Report:
+    """Return the report in a file that was cut off among its outcomes, up to the last that is whole."""
+    text = bytes_of(path)
+    for _ in range(2):  # the line that was cut off, and one before it if that was
+        text = text[: max(text.rfind(b"\n"), 0)].rstrip(b",\n")
+        with suppress(ReportError):
+            return report_in(text + END, path)
+    raise ReportError(f"{path}: there is no outcome in it")
+
+
+def examined(text: bytes, path: Path) -> tuple[Report, int]:
     """Return a report that isn't written as today's are, and the number of its format; say what is wrong with it."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
-    except OSError as error:
-        raise ReportError(f"{path}: can't be read: {error.strerror}") from None
+        content = json.loads(text.decode("utf-8"), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{path}: can't be read as a report: {error}; is it cut off?") from None
     if not isinstance(content, dict) or "format" not in content:
@@ -146,6 +214,8 @@ def examined(path: Path) -> tuple[Report, int]:
         raise ReportError(f"{path}: {place}: {message}") from None
     except CompactError as error:
         raise ReportError(f"{path}: {error}") from None
+    except (RecursionError, OverflowError) as error:
+        raise ReportError(f"{path}: can't be read as a report: {error}") from None
     except UnicodeEncodeError as error:  # half of a pair, where something else than any text belongs
         raise ReportError(f"{path}: the report: {error.object!r} where it doesn't belong") from None
     return report, number

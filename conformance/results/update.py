@@ -15,6 +15,7 @@ from conformance.language.renames import Renames
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Header, Pair, PlanEntry, Report, cited_rules, footer_of, set_digest
 from conformance.results.merge import MergeError, another_build, devices_of, graphs_of, in_order, place_of, rank_in
+from conformance.results.store import ReportError, bytes_of
 
 EDITED = "the case has been edited since it ran here"
 NOT_REACHED = "the run ended before it"
@@ -30,8 +31,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 def is_superseded(path: Path, new: Report, renames: Renames) -> bool:
     """Whether a run that left nothing out has run all that ran in the report at `path`, which is not read in full."""
     try:
-        old = msgspec.json.decode(path.read_bytes(), type=Ran)
-    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        old = msgspec.json.decode(bytes_of(path), type=Ran)
+    except (ReportError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return False
     ran = {outcome.pair for outcome in new.outcomes if outcome.status != "not-run"}
     return all(

@@ -8,19 +8,20 @@ import os
 import socket
 from typing import IO, Any, Dict, Optional
 
+from conformance.worker import confinement
 from conformance.worker.fork_server import end_with_parent, is_safe_to_fork
 
 
 class Beside:
     """A process that is forked now, and imports what it needs when it is first asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_confined: bool = False) -> None:
         ours, theirs = socket.socketpair()
         self.process = os.fork()
         if self.process == 0:
             ours.close()
             try:
-                serve(theirs.makefile("rw", encoding="ascii"))
+                serve(theirs.makefile("rw", encoding="ascii"), is_confined)
             finally:
                 os._exit(0)
         theirs.close()
@@ -45,12 +46,12 @@ class Beside:
         os.waitpid(self.process, 0)
 
 
-def beside() -> Optional[Beside]:
+def beside(is_confined: bool = False) -> Optional[Beside]:
     """Return a process beside this one, or None where a fork isn't safe."""
-    return Beside() if is_safe_to_fork() else None
+    return Beside(is_confined) if is_safe_to_fork() else None
 
 
-def serve(lines: IO[str]) -> None:
+def serve(lines: IO[str], is_confined: bool) -> None:
     end_with_parent()
     engine: Any = None
     for line in lines:
@@ -58,5 +59,7 @@ def serve(lines: IO[str]) -> None:
             from conformance.worker.engine import Engine  # noqa: PLC0415 - most are never asked
 
             engine = Engine()
+            if is_confined:
+                confinement.confine((), confinement.readable_places())
         lines.write(json.dumps(engine.run(json.loads(line))) + "\n")
         lines.flush()

@@ -18,6 +18,7 @@ import sys
 from typing import Any, Dict, NamedTuple, Optional
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 LONGEST_MESSAGE = 2**16
 DESCRIPTORS = 4
 
@@ -73,6 +74,7 @@ def listen(may_fork: bool) -> Streams:
                 end_with_parent()
             else:
                 send(worker=wanted["worker"], pid=os.getpid())
+            adopt_orphans()
             control.close()
             os.environ.update(wanted["variables"])
             os.dup2(descriptors[2], 1)  # from now on what is printed goes to the worker's stderr
@@ -99,8 +101,11 @@ def is_safe_to_fork() -> bool:
     """Whether a fork of this process works as a fresh one: only the thread that forks lives on in it."""
     if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1:
         return False
-    accelerators = (getattr(sys.modules["torch"], name, None) for name in ("cuda", "xpu"))
-    return not any(getattr(accelerator, "is_initialized", bool)() for accelerator in accelerators)
+    try:
+        accelerators = (getattr(sys.modules["torch"], name, None) for name in ("cuda", "xpu"))
+        return not any(getattr(accelerator, "is_initialized", bool)() for accelerator in accelerators)
+    except Exception:
+        return False
 
 
 def end_with_parent() -> None:
@@ -108,6 +113,13 @@ def end_with_parent() -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # else the end of the input ends it, after the case
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Have the kernel make this process the parent of what its children leave behind: so it is known to be at work."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def exit_status(status: int) -> int:

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import pickle
 import threading
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
 
 MOST_THREADS = 64
 
 
+def without_overrides() -> Any:
+    """Return a context in which no method of a case answers for a tensor how it is to be copied."""
+    name = (
+        "DisableTorchFunctionSubclass" if hasattr(torch._C, "DisableTorchFunctionSubclass") else "DisableTorchFunction"
+    )
+    return getattr(torch._C, name)()
+
+
 def pickled(value: Any) -> Any:
     """Return `value` after a round trip through pickle."""
-    return pickle.loads(pickle.dumps(value))
+    with without_overrides():
+        return pickle.loads(pickle.dumps(value))
+
+
+def copied(value: Any) -> Any:
+    with without_overrides():
+        return copy.copy(value)
+
+
+def deepcopied(value: Any, known: Optional[Dict[int, Any]] = None) -> Any:
+    with without_overrides():
+        return copy.deepcopy(value, known)
 
 
 def in_threads(*functions: Callable[[], Any]) -> List[Any]:

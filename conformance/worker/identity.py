@@ -40,7 +40,7 @@ def backends(profile: Dict[str, Any], modules: List[str], requested: List[str]) 
 def is_device(name: str) -> bool:
     try:
         return str(torch.device(name)) == name
-    except RuntimeError:
+    except Exception:
         return False
 
 

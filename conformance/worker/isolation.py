@@ -88,12 +88,27 @@ def leftovers() -> List[Callable[[], Any]]:
     invariants = getattr(torch.sparse, "check_sparse_tensor_invariants", None)
     if invariants is not None:
         found.append(invariants.is_enabled)
-    if hasattr(torch._C, "_dispatch_tls_local_exclude_set"):
-        # What C++ has turned off, autograd itself included, when its guards were not released in order.
-        keys = (torch._C._dispatch_tls_local_include_set, torch._C._dispatch_tls_local_exclude_set)
-        before = [get() for get in keys]
-        found.append(lambda: [get() for get in keys] != before)
+    # The first two have what C++ has turned off, autograd itself included, if its guards were not released in order.
+    depths = [
+        getattr(place, name)
+        for place, names in (
+            (torch._C, "_dispatch_tls_local_include_set _dispatch_tls_local_exclude_set"),
+            (torch._C, "_len_torch_function_stack _len_torch_dispatch_stack"),
+            (torch._C._autograd, "_saved_tensors_hooks_is_enabled"),
+            (getattr(torch._C, "_functorch", None), "maybe_current_level"),
+        )
+        for name in names.split() if hasattr(place, name)
+    ]  # fmt: skip
+    depths.append(plain_values)
+    before = [get() for get in depths]
+    found.append(lambda: [get() for get in depths] != before)
     return [is_on for is_on in found if not is_on()]  # modes that are on before any case don't count
+
+
+def plain_values() -> Dict[str, Any]:
+    """Return the switches that checkpointing keeps in variables of its module."""
+    values = vars(importlib.import_module("torch.utils.checkpoint"))
+    return {name: value for name, value in values.items() if value is None or isinstance(value, (bool, int, str))}
 
 
 # Settings of newer releases that stay in force when they are called as functions.

@@ -16,6 +16,7 @@ LACKS = re.compile(
     r"|is not implemented for (?:the )?\S+|\[NOT IMPLEMENTED\]|has no lowering|only supports? float"
     r"|has no implementation for the backend|must be contiguous"
     r"|__torch_dispatch__ handlers returned NotImplemented"
+    r"|during the functionalization pass\. For now, this is not supported"
     r"|Tried to use AMP with the|PyTorch is not linked with support for"
 )
 # In an error of an operation these may also be about how it was called.

@@ -6,12 +6,12 @@ The target's dtype is torch's default dtype while the case runs.
 from __future__ import annotations
 
 import builtins
-import copy
+import dis
 import importlib
 import operator
 import sys
 import types
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import torch
 
@@ -26,20 +26,20 @@ from conformance.worker.factories import (
     seeded_like,
     seeded_normal,
 )
-from conformance.worker.functions import in_thread, in_threads, pickled
-from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, writable
+from conformance.worker.functions import copied, deepcopied, in_thread, in_threads, pickled
+from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, tensor, writable
 
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 
 
 def real_module(path: str) -> Any:
     """Return the module of a namespace, or None if this torch doesn't have it."""
-    if path.partition(".")[0] == "ops":
-        return operator.attrgetter(path)(torch)  # made when it is asked for: no import finds it
     outside = path == "torch" or path in vocabulary.PYTHON_MODULES
     try:
+        if path.partition(".")[0] == "ops":
+            return operator.attrgetter(path)(torch)  # made when it is asked for: no import finds it
         return importlib.import_module(path if outside else f"torch.{path}")
-    except ImportError:
+    except Exception:  # a broken one raises what it likes
         return None
 
 
@@ -70,6 +70,9 @@ def compiled(function: Any) -> Any:
     names.update({**own["__builtins__"], **own, "__builtins__": builtins})
 
     def opened(known: Any) -> Any:
+        missing = sorted(set(foreign_names(known.__code__)) - own.keys() - own["__builtins__"].keys())
+        if missing:
+            raise NameError(f"name {missing[0]!r} is not defined")  # to the compiler it would be Python's
         parts = (without_source(known.__code__), names, known.__name__, known.__defaults__, known.__closure__)
         made = types.FunctionType(*parts)
         made.__kwdefaults__ = known.__kwdefaults__
@@ -77,6 +80,16 @@ def compiled(function: Any) -> Any:
 
     names.update({name: opened(value) for name, value in own.items() if is_own_function(value)})
     return torch.compile(opened(function), backend="aot_eager")
+
+
+def foreign_names(code: Any) -> Iterator[str]:
+    """Yield the names that code looks up and that no case has, but Python."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and hasattr(builtins, instruction.argval):
+            yield instruction.argval
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from foreign_names(constant)
 
 
 def without_source(code: Any) -> Any:
@@ -112,6 +125,8 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
                 members[name] = wrap(members[name], target)
         elif path == "fft" and device != "cpu":
             members.update({name: on_device(members[name], target) for name in vocabulary.FREQUENCIES})
+        elif path == "copy":
+            members = {"copy": copied, "deepcopy": deepcopied}
         elif path == "autograd":
             members.update({name: allowing_for_rounding(members[name], target) for name in vocabulary.CHECKERS})
         elif path == "nn" and device != "cpu":
@@ -134,9 +149,9 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     # torch's C++ code imports modules through the builtins of the calling frame; a case can't name `__import__`.
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
-        pickled=pickled, deepcopy=copy.deepcopy, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
+        pickled=pickled, deepcopy=deepcopied, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
         derivatives=derivatives,
         __build_class__=builtins.__build_class__, __readable__=readable, __writable__=writable,
-        __base__=base_checker(bases()),
+        __base__=base_checker(bases()), __tensor__=tensor,
     )  # fmt: skip
     return names

@@ -69,14 +69,15 @@ class Call(NamedTuple):
 class FunctionRecorder(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it
     """While it is on, keeps the last call of a function of torch that raised an error.
 
-    A device with a class of tensors of its own may do what it is asked for before PyTorch dispatches any operation.
+    A device with a class of tensors of its own may do what it is asked for before PyTorch dispatches any operation. For
+    others it is of use where `is_on` says so.
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, *, is_on: bool = False) -> None:
         super().__init__()
-        self.is_on = False
+        self.is_on = is_on
         with contextlib.suppress(Exception):  # such as that there is no memory left
-            self.is_on = type(torch.ones(1).to(device)) is not torch.Tensor
+            self.is_on = is_on or type(torch.ones(1).to(device)) is not torch.Tensor
         self.raised: Optional[Call] = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -295,7 +296,7 @@ def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:
     """
     found = ""
     for plain in (values_of, ones_of, *((pair_of, matrix_of) if call.is_uniform else ())):
-        arguments = plain_arguments(call, plain)
+        arguments = plain_arguments(call, plain, device)
         if arguments is None or attempt(call.operation, arguments, "cpu", lambda: None) is not None:
             continue
         error = attempt(call.operation, arguments, device, wait)
@@ -306,10 +307,19 @@ def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:
     return found
 
 
-def plain_arguments(call: Call, plain: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """Return the arguments of a call with other tensors, or None where these can't be made."""
+def plain_arguments(call: Call, plain: Callable[[torch.Tensor], torch.Tensor], device: str) -> Any:
+    """Return the arguments of a call with other tensors, or None where these can't be made.
+
+    The name of the device becomes the device, in place of which the CPU can stand.
+    """
+
+    def made(each: Any) -> Any:
+        if isinstance(each, torch.Tensor):
+            return plain(each)
+        return torch.device(device) if isinstance(each, str) and each == device else each
+
     try:
-        return tree_map(lambda each: plain(each) if isinstance(each, torch.Tensor) else each, call.arguments)
+        return tree_map(made, call.arguments)
     except Exception:
         return None
 

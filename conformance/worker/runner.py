@@ -97,6 +97,11 @@ class Runner:
         recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
         self.run(program, within(functions, recorder))
         call, called = recorder.raised, functions.raised
+        if call is not None and message_of(call.error) not in errors and called is None:
+            # Some operations of a device raise another error while they are looked at; functions don't.
+            functions = FunctionRecorder(self.device, is_on=True)
+            self.run(program, within(functions))
+            called = functions.raised
         if call is not None and message_of(call.error) in errors:
             why = self.prober.why_lacking(call)
         else:

@@ -19,6 +19,9 @@ from conformance.language import vocabulary
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
 EXPRESSION = "<case>"  # the file name of expressions
+# Methods that a tensor may have called, but neither its storage nor an array that lends it its memory: they change that
+# memory under the tensor, or import the module of a type's name.
+RESIZING = frozenset({"resize_", "resize", "type"})
 
 
 @functools.lru_cache(maxsize=None)
@@ -57,6 +60,8 @@ def guard(tree: ast.AST) -> None:
         elif isinstance(node, ast.Attribute):
             if not isinstance(node.ctx, ast.Load):
                 node.value = call_node("__writable__", node.value)
+            elif node.attr in RESIZING:
+                node.value = call_node("__tensor__", node.value, ast.Constant(value=node.attr, kind=None))
             elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
                 node.value = call_node("__readable__", node.value, ast.Constant(value=node.attr, kind=None))
 
@@ -88,6 +93,15 @@ def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
         raise TypeError(f"a case can't derive a class from {cls!r}")
 
     return base
+
+
+def tensor(owner: Any, name: str) -> Any:
+    """Return `owner` unless it is the memory of a tensor, whose method `name` a case may not call."""
+    if type(owner).__module__.partition(".")[0] == "numpy" or type(owner).__name__.endswith("Storage"):
+        raise AttributeError(f"a case can't call {name}() of {type(owner).__name__!r}")
+    if isinstance(owner, type) and owner.__name__.endswith(("Storage", "StorageBase", "ndarray")):
+        raise AttributeError(f"a case can't use {name} of {owner!r}")
+    return owner
 
 
 def readable(owner: Any, name: str) -> Any:

@@ -98,6 +98,15 @@ def test_run_takes_paths_with_a_blank_also_where_a_conftest_brings_the_plugin(tm
     assert list((tmp_path / "out").glob("torch-*.json"))
 
 
+@pytest.mark.slow
+def test_run_imports_no_conftest_beside_a_case(tmp_path: Path) -> None:
+    case = "  - {id: first, title: T, why: W, rules: [bwd.accumulates], steps: [a = ones(1), expect: {a: {value: [1.0]}}]}\n"
+    (tmp_path / "first.yaml").write_text(f"topic: T\ncases:\n{case}", encoding="utf-8")
+    (tmp_path / "conftest.py").write_text("raise SystemExit('imported')\n")
+    done = run(sys.executable, "-m", "conformance", "run", "-q", "first.yaml", directory=tmp_path, path=ROOT)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
 GOOD = outcome("pass")
 OLD = report({("a", CPU): GOOD, ("b", CPU): failed()})
 WORSE = report({("a", CPU): failed(), ("b", CPU): failed()})
@@ -241,7 +250,7 @@ def test_merge_names_no_file_after_what_a_stranger_chose(here: Path) -> None:
     (here / "x.json").write_text(text_of(made), encoding="utf-8")
     assert cli.main(["merge", "-o", "out/", "x.json"]) == 0
     (written,) = (here / "out").iterdir()
-    assert written.name == "torch-.._.._x⟨U+0000⟩⟨U+000A⟩-01234567-py3.11-_etc_⟨U+D800⟩.json"
+    assert written.name == "torch-.._.._x__-01234567-py3.11-_etc__.json"
 
 
 @pytest.mark.usefixtures("here")

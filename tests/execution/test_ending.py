@@ -66,6 +66,8 @@ def test_a_timeout_tells_where_the_time_went() -> None:
 
 
 def test_an_answer_that_was_still_looked_at_counts() -> None:
-    answer = {"n": 3, "status": "error", "step": 0}
-    assert outcome_of_end(End(-11, "", notes_of((0, 7), answer=answer)), 3, 0.5) == {"status": "error", "step": 0}
+    failure = {"line": 7, "path": "", "expected": "no error", "observed": "RuntimeError: no"}
+    answer = {"n": 3, "status": "error", "step": 0, "failures": [failure]}
+    found = outcome_of_end(End(-11, "", notes_of((0, 7), answer=answer)), 3, 0.5)
+    assert found == {"status": "error", "step": 0, "failures": [failure]}
     assert outcome_of_end(End(-11, "", notes_of((0, 7), answer=answer)), 4, 0.5)["status"] == "crash"

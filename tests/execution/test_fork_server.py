@@ -13,7 +13,7 @@ import pytest
 from running import case_of, request_of
 from shipped import telling
 
-from conformance.execution.fork_server import Interpreter, Refused
+from conformance.execution.fork_server import Interpreter, Refused, without_secrets
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.workers import Workers
 from conformance.model.build import Target
@@ -30,6 +30,40 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Workers]:
     made.handshake()
     yield made
     made.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    "GITHUB_TOKEN HF_TOKEN token AWS_SECRET_ACCESS_KEY AWS_ACCESS_KEY_ID OPENAI_API_KEY DB_PASSWORD PGPASSWORD "
+    "SSH_AUTH_SOCK GOOGLE_APPLICATION_CREDENTIALS SSH_PRIVATE_KEY SENTRY_DSN GITLAB_PAT NETRC SESSION_COOKIE "
+    "STRIPE_APIKEY".split(),
+)
+def test_a_worker_gets_no_variable_that_is_named_like_a_credential(name: str) -> None:
+    assert without_secrets({name: "x", "PATH": "/bin"}) == {"PATH": "/bin"}
+
+
+@pytest.mark.parametrize("value", ["https://me:word@host/simple", "redis://word@host", "ghp_0123", "-----BEGIN X"])
+def test_a_worker_gets_no_variable_that_holds_a_credential(value: str) -> None:
+    assert without_secrets({"INDEX": value}) == {}
+
+
+def test_what_drivers_and_libraries_read_is_handed_on() -> None:
+    given = {
+        "PYTHONPATH": "/a", "LD_LIBRARY_PATH": "/b", "CUDA_VISIBLE_DEVICES": "0", "TOKENIZERS_PARALLELISM": "false",
+        "XLA_FLAGS": "--x", "NPU_HOME": "/c", "PWD": "/d", "KEYBOARD": "us", "PROXY": "http://host:80/",
+    }  # fmt: skip
+    assert without_secrets(given) == given
+
+
+def test_a_case_process_has_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "not-to-be-seen")
+    made = Workers(PYTHON)
+    made.handshake()
+    try:
+        for process in pids(made):
+            assert b"not-to-be-seen" not in Path(f"/proc/{process}/environ").read_bytes()
+    finally:
+        made.close()
 
 
 def pids(workers: Workers) -> list[int]:
@@ -101,7 +135,7 @@ def test_a_request_that_is_sent_to_two_workers_of_a_process_that_has_ended_is_no
     workers.request(0, GOOD)
     workers.send_waiting()
     os.kill(workers.server.process.pid, signal.SIGKILL)
-    workers.lose(workers.workers[0], "crash")
+    workers.lose(workers.workers[0])
     workers.send_waiting()
     assert [request.number for request in workers.workers[0].sent] == [0]
     assert workers.outcome(0)["status"] == "pass"
@@ -175,6 +209,87 @@ def test_an_import_of_torch_that_ends_the_process_is_told(tmp_path: Path, monkey
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(Refused, match=r"exited with status 5 at once\nlast words"):
         Workers(PYTHON).handshake()
+
+
+@pytest.mark.parametrize("text", ["'y' * 10**8", "Hostile()"])
+def test_an_error_of_the_import_is_told_briefly_whatever_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    hostile = "class Hostile:\n    def __str__(self):\n        raise ValueError\n"
+    (tmp_path / "torch.py").write_text(f"{hostile}raise ImportError({text})\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(Refused, match="ImportError: ") as caught:
+        Workers(PYTHON).handshake()
+    assert len(str(caught.value)) < 5000
+    assert "Traceback" not in str(caught.value)
+
+
+def test_an_import_that_blocks_is_waited_for_with_a_word_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("conformance.execution.workers.START_SECONDS", 3.0)
+    monkeypatch.setattr("conformance.execution.workers.TOLD_SECONDS", 0.5)
+    told: list[str] = []
+    with pytest.raises(Refused, match="did not import torch in 3 s") as caught:
+        Workers(PYTHON).handshake(told.append)
+    assert "line 2 in <module>" in str(caught.value)  # the stack of Python
+    assert told
+    assert all(line.startswith(f"waiting for {sys.executable} to import torch, at most ") for line in told)
+
+
+# Run when torch has been imported, as a broken build would have it.
+FACTS = """\
+import builtins, os, time, torch
+
+def fails(*_):
+    raise RuntimeError("no such luck")
+
+def answers(*names):
+    DEVICE = torch.device
+
+    class Kind(type):
+        def __instancecheck__(self, value):
+            return isinstance(value, DEVICE)
+
+        def __call__(self, *arguments):
+            return time.sleep(600) if arguments == ("mps",) else DEVICE(*arguments)
+
+    class device(metaclass=Kind):
+        pass
+
+    torch.device = device
+
+torch.__config__.show = torch.cuda.is_available = fails
+torch.xpu.is_available = lambda: os._exit(9)
+answers()
+"""
+
+
+@on_linux
+@pytest.mark.slow
+def test_what_a_build_can_not_tell_is_a_fact_and_no_end_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "planted.py").write_text(FACTS)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr("conformance.execution.workers.ASK_SECONDS", 3.0)
+    workers = Workers(Interpreter(sys.executable, modules=("planted",)))
+    try:
+        build = workers.handshake()
+        assert build.problems == ("torch.__config__.show(): RuntimeError: no such luck",)
+        assert {each.type: each.absent for each in build.devices} == {
+            "cpu": None,
+            "cuda": "RuntimeError: no such luck",
+            "mps": "the worker gave no answer in 3 s when it touched the device",
+            "xpu": "the worker exited with status 9 when it touched the device",
+        }
+        assert "cuda: RuntimeError: no such luck" in build.header()
+        assert "problem: torch.__config__.show(): RuntimeError: no such luck" in build.header()
+        assert [answer["status"] for answer in answers_of(workers, [GOOD])] == ["pass"]
+    finally:
+        workers.close()
 
 
 @on_linux

@@ -126,9 +126,9 @@ def test_what_adds_most_for_its_time_is_not_left_out() -> None:
         "nothing-new": Share(frozenset("bd"), 0.5),
         "nothing": Share(frozenset(), 0.0),
     }
-    assert left_out(shares, 10.0) == ["nothing", "nothing-new"]
-    assert left_out(shares, 2.0) == ["long", "nothing", "nothing-new"]
-    assert left_out(shares, 0.5) == ["also-short", "long", "nothing", "nothing-new"]
+    assert left_out(shares, 1.0) == ["nothing", "nothing-new"]
+    assert left_out(shares, 0.45) == ["long", "nothing", "nothing-new"]
+    assert left_out(shares, 0.12) == ["also-short", "long", "nothing", "nothing-new"]
     assert left_out({}, 1.0) == []
 
 

@@ -182,7 +182,7 @@ def test_what_is_left_for_an_accelerator_is_run_by_others_where_its_worker_is_no
     request(workers, 1)
     assert sent(workers) == [[0], [1], []]
     workers.why_refused = "its driver is gone"
-    workers.lose(workers.workers[0], "crash")
+    workers.lose(workers.workers[0])
     assert [worker.index for worker in workers.workers] == [1, 2]
     request(workers, 2, 3, device="npu")
     assert sent(workers) == [[1, 2, 3], []]
@@ -204,7 +204,7 @@ def test_graphs_are_recorded_where_nothing_else_is_to_do(workers: Workers) -> No
 def test_workers_that_are_lost_to_graphs_are_counted_and_no_more_are_lost(workers: Workers) -> None:
     request(workers, *range(-9, 0), sketch=True)
     for count in range(1, MOST_LOST_TO_RECORDING + 1):
-        workers.lose(workers.workers[0], "crash")
+        workers.lose(workers.workers[0])
         assert workers.lost_to_recording == count
         workers.send_waiting()
     answered = [answer["status"] for answer in workers.answered.values()]
@@ -213,5 +213,5 @@ def test_workers_that_are_lost_to_graphs_are_counted_and_no_more_are_lost(worker
     workers.request(-10, {**PROGRAM, "sketch": True})
     assert workers.answer(-10, 0.0) == NOT_RECORDED
     request(workers, 1)
-    workers.lose(workers.workers[-1], "timeout")
+    workers.lose(workers.workers[-1], is_silent=True)
     assert [answer["status"] for answer in workers.answered.values()].count("timeout") == 1

@@ -65,9 +65,28 @@ def test_what_a_back_end_does_not_say_is_left_out() -> None:
 
 
 def test_the_head_of_a_run_names_present_and_absent_devices() -> None:
-    torch, devices = build(debug=True, devices=(device("cpu", name="x86"), device("mps", absent="no"))).header()
+    torch, line = build(
+        debug=True, devices=(device("cpu", name="x86"), device("mps", absent="torch.mps is not available"))
+    ).header()
     assert ", debug)" in torch
-    assert devices == "devices: cpu (x86); absent: mps"
+    assert line == "devices: cpu (x86); absent: mps"
+
+
+def test_the_head_of_a_run_says_what_is_wrong_with_a_build() -> None:
+    broken = build(problems=("torch.__config__.show(): E: no",), devices=(device("cuda", absent="E: no driver"),))
+    assert broken.header()[1:] == [
+        "problem: torch.__config__.show(): E: no", "devices: ; absent: cuda", "cuda: E: no driver"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("torch", ["2.13.0\x1b[31m/../..\n\u202e", "2.13.0+" + "z" * 5000])
+def test_the_name_of_a_file_is_short_and_plain_whatever_a_version_says(torch: str) -> None:
+    slug = build(torch=torch).slug
+    assert slug.isascii()
+    assert slug.isprintable()
+    assert "/" not in slug
+    assert len(slug) < 200
+    assert slug != build(torch=f"{torch}z").slug
 
 
 def test_what_the_host_decides_of_a_config_is_known() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loops import each
 
-from conformance.render.visible import visible
+from conformance.render.visible import printable, visible
 
 SURROGATES = st.characters(categories=["Cs"])
 
@@ -36,6 +36,20 @@ def test_what_can_be_seen_stays_as_it_is(text: str) -> None:
 )
 def test_what_cannot_be_seen_is_shown_as_its_code_point(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+@each(
+    "text, shown",
+    [
+        ("a\n::error file=x::y", "a\n⟨::⟩error file=x::y"),
+        ("  ::stop-commands::token", "  ⟨::⟩stop-commands::token"),
+        ("##[error]x\n\t##vso[task.complete]", "⟨##⟩[error]x\n\t⟨##⟩vso[task.complete]"),
+        ("\r::error::x", "⟨U+000D⟩::error::x"),
+        ("in at::Tensor::sum\n## title\n:: and", "in at::Tensor::sum\n## title\n:: and"),
+    ],
+)
+def test_no_line_is_a_command_to_a_ci_service(text: str, shown: str) -> None:
+    assert printable(text) == shown
 
 
 def test_the_caller_says_which_characters_it_can_take() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from conformance.model.outcome import Outcome
 from conformance.model.report import Pair, Report, footer_of
 from conformance.model.status import Status
 from conformance.results.compact import compact_of
-from conformance.results.journal import Journal
+from conformance.results.journal import Journal, found_in
 from conformance.results.store import load_report, text_of
 
 PLAN: list[Pair] = [("a", CPU), ("b", CPU), ("c", CUDA)]
@@ -86,6 +88,111 @@ def test_the_file_is_whole_where_writes_are_short(tmp_path: Path, monkeypatch: p
         journal.add(of(PLAN[0], "crash", stderr=HARD_TEXT))
         journal.add(of(PLAN[1], "pass"))
         assert [known.status for known in load_report(journal.partial).outcomes] == ["crash", "pass"]
+
+
+def test_a_partial_report_that_is_not_to_be_had_is_never_written_over(tmp_path: Path) -> None:
+    """Also where processes have the same number, as on other hosts and in containers."""
+    with begun(tmp_path) as running, begun(tmp_path) as other:
+        assert other.partial == tmp_path / f"{SLUG}.{os.getpid()}-2.partial.json"
+        running.add(of(PLAN[0], "crash"))
+        other.add(of(PLAN[1], "pass"))
+        assert [known.pair for known in load_report(running.partial).outcomes] == PLAN[:1]
+        other.finish(dict.fromkeys(PLAN, "deselected"), 0, {})
+        running.finish(dict.fromkeys(PLAN, "deselected"), 0, {})
+    assert [known.status for known in load_report(running.path).outcomes] == ["crash", "pass", "not-run"]
+
+
+@pytest.mark.parametrize("cut", range(1, 50, 7))
+def test_what_a_run_has_left_that_was_killed_while_it_wrote_is_taken_up(tmp_path: Path, cut: int) -> None:
+    with begun(tmp_path) as killed:
+        killed.add(of(PLAN[0], "crash"))
+        killed.add(of(PLAN[1], "fail"))
+        os.truncate(killed.partial, killed.end - cut)
+    with begun(tmp_path) as journal:
+        assert [known.pair for known in load_report(journal.path).outcomes] == PLAN[:1]
+
+
+def test_what_holds_no_outcome_is_out_of_the_way_of_other_commands(tmp_path: Path) -> None:
+    (tmp_path / f"{SLUG}.1.partial.json").write_text('{"format": 2,')
+    with begun(tmp_path) as journal:
+        assert {entry.name for entry in tmp_path.iterdir()} == {f"{SLUG}.1.partial.damaged", journal.partial.name}
+
+
+class Faults:
+    """Lets the call with this number of those that write fail, with what was written of a half of its text."""
+
+    NAMES = ("write", "pwrite", "fsync", "replace", "link", "unlink", "rename", "ftruncate", "mkdir")
+
+    def __init__(self, patch: pytest.MonkeyPatch, failing: int, *, for_good: bool) -> None:
+        self.calls = 0
+        self.failing = failing
+        self.for_good = for_good  # whether all calls after it fail, too
+        for name in self.NAMES:
+            patch.setattr(os, name, self.failing_in(name, getattr(os, name)))
+
+    def failing_in(self, name: str, real: Any) -> Any:
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.calls += 1
+            if self.calls < self.failing or (self.calls > self.failing and not self.for_good):
+                return real(*arguments, **options)
+            if name == "pwrite":
+                file, content, place = arguments
+                real(file, content[: len(content) // 2], place)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        return call
+
+
+def run_with_faults(directory: Path) -> tuple[bool, Journal]:
+    """Run all of the plan as the recorder does, and return whether there is a report, and the journal."""
+    journal = Journal(directory, BEGIN)
+    with suppress(OSError):
+        journal.begin()
+    for pair in PLAN:
+        with suppress(OSError):
+            journal.add(of(pair, "fail"))
+    try:
+        journal.finish({}, 1, {})
+    except OSError:
+        return False, journal
+    return True, journal
+
+
+@pytest.mark.parametrize("for_good", [False, True])
+def test_whichever_write_fails_a_report_is_whole_or_marked_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, for_good: bool
+) -> None:
+    kept = 0
+    for failing in itertools.count(1):
+        directory = tmp_path / str(failing)
+        directory.mkdir()
+        with begun(directory) as before:  # a whole report of before, and what a killed run has left
+            for pair in PLAN:
+                before.add(of(pair, "pass"))
+            before.finish({}, 0, {})
+        with begun(directory) as killed:
+            killed.add(of(PLAN[0], "crash"))
+        with monkeypatch.context() as patch:
+            faults = Faults(patch, failing, for_good=for_good)
+            is_told, journal = run_with_faults(directory)
+        if journal.file is not None:
+            journal.file.close()
+        found = {path.name: found_in(path) for path in directory.glob("*.json")}
+        whole = found[f"{SLUG}.json"]
+        statuses = [each.status for each in whole.outcomes]
+        if is_told:
+            assert statuses == ["fail"] * 3
+            assert whole.footer is not None
+        else:
+            kept += 1
+            assert statuses[1:] == ["pass", "pass"]
+            assert all(report.footer is None for name, report in found.items() if report is not whole)
+            left = {each.status for report in found.values() for each in report.outcomes}
+            assert "crash" in left
+        if faults.calls < failing:
+            break
+    assert failing > 15
+    assert kept >= 2
 
 
 def test_what_an_unfinished_run_has_not_come_to_was_not_run(tmp_path: Path) -> None:

@@ -328,10 +328,15 @@ def test_a_list_includes_others_from_where_it_stands(tmp_path: Path) -> None:
         ("own.yaml", "include: own.yaml includes itself"),
         ("around.yaml", "include: own.yaml includes itself"),
         ("wrong.yaml", "wrong.yaml:1:1: the key 'issues' is missing"),
+        ("../secret", "include: ../secret is outside of"),
+        ("/etc/passwd", "include: /etc/passwd is outside of"),
+        ("link.yaml", "include: link.yaml is outside of"),
     ],
 )
 def test_an_include_that_leads_nowhere_is_said_with_its_place(tmp_path: Path, included: str, message: str) -> None:
     own = listed(tmp_path / "own.yaml", {}, include=[included])
+    (tmp_path / "link.yaml").unlink(missing_ok=True)
+    (tmp_path / "link.yaml").symlink_to("/etc/passwd")
     listed(tmp_path / "around.yaml", include=["own.yaml"])
     (tmp_path / "wrong.yaml").write_text("include: [own.yaml]\n")
     with pytest.raises(CaseFileError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -332,7 +333,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     def fail(*_: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="the disk is full"):
         write_whole(path, "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
@@ -341,3 +342,30 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
 def test_an_outcome_in_a_report_says_whose_it_is() -> None:
     assert FULL.outcomes[0] == Outcome(case="a", target=CPU, status="pass", seconds=0.5)
+
+
+def test_what_is_no_file_or_too_large_is_no_report_and_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for place in (tmp_path / "pipe.json", tmp_path):
+        with pytest.raises(ReportError, match="can't be read: "):
+            load_report(place)
+    write_whole(tmp_path / "x.json", text_of(FULL))
+    monkeypatch.setattr("conformance.results.store.LONGEST_REPORT", (tmp_path / "x.json").stat().st_size - 1)
+    with pytest.raises(ReportError, match="the most of a report"):
+        load_report(tmp_path / "x.json")
+
+
+def test_a_deeply_nested_text_is_no_report(tmp_path: Path) -> None:
+    for text in ("[" * 100_000, '{"format": 2, "a": ' + "[" * 100_000, '{"format": 2, "graphs": ' + '{"a":' * 50_000):
+        (tmp_path / "x.json").write_text(text)
+        with pytest.raises(ReportError):
+            load_report(tmp_path / "x.json")
+
+
+def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, content: write(file, content[:7]))
+    write_whole(tmp_path / "x.json", text_of(FULL), is_durable=True)
+    assert load_report(tmp_path / "x.json") == FULL

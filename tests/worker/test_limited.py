@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from typing import Any
 
 import pytest
+import torch
 from running import case_of, request_of, running_engine
 
 from conformance.worker.beside import Beside
+from conformance.worker.isolation import GlobalState
 from conformance.worker.limited import LIMITS, is_alike
-from conformance.worker.runner import limits_of_copies, why_limited
+from conformance.worker.notes import Notes
+from conformance.worker.probing import Call
+from conformance.worker.runner import Runner, limits_of_copies, why_limited
 
 DIGITS = """
     - x = tensor([0.1], dtype=torch.float64, requires_grad=True)
@@ -162,3 +167,28 @@ def test_a_process_beside_this_one_answers_until_it_ends() -> None:
     assert other.run({}) is None  # it ends over that
     assert other.run(request) is None
     other.close()
+
+
+def test_an_operation_that_fails_otherwise_while_it_is_looked_at_is_found_by_its_function(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = Call(torch.ops.aten.clone.default, ((torch.ones(1),), {}), RuntimeError("another"))
+
+    class Seeing(contextlib.nullcontext):  # type: ignore[type-arg]
+        """Stands for a recorder under which the device raises another error."""
+
+        raised = other
+
+        def __init__(self, *_: object) -> None:
+            self.used: set[str] = set()
+            super().__init__()
+
+    runner = Runner("meta", GlobalState(), Notes(), {})
+    steps = [{"number": 0, "line": 1, "do": "x = zeros(())\nx.item()"}]
+    program = {"file": "a.yaml", "dtype": "float32", "steps": steps}
+    answer = runner.run(program)
+    assert answer["status"] == "error"
+    monkeypatch.setattr("conformance.worker.runner.Recorder", Seeing)
+    why = runner.why_lacking(program, answer, lambda *_: None)
+    assert why is not None
+    assert why.startswith("torch.Tensor.item does not work on meta in float32: ")

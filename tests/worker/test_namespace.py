@@ -412,7 +412,7 @@ def test_a_namespace_holds_its_vocabulary_and_nothing_else(path: str) -> None:
 
 def test_nothing_is_offered_beyond_the_vocabulary() -> None:
     offered = offer("cpu", torch.Generator())
-    inside = {"__import__", "__build_class__", "__base__", "__readable__", "__writable__"}
+    inside = {"__import__", "__build_class__", "__base__", "__readable__", "__writable__", "__tensor__"}
     assert offered.keys() - vocabulary.NAMES.keys() - vocabulary.NAMESPACES["torch"].keys() == inside
 
 

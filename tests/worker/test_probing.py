@@ -164,13 +164,16 @@ def test_functions_are_looked_at_where_tensors_have_a_class_that_may_do_without_
     class Own(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
         """All tensors of a device."""
 
-    def raised_call() -> Call | None:
-        recorder = FunctionRecorder("meta")
+    def raised_call(*, is_on: bool = False) -> Call | None:
+        recorder = FunctionRecorder("meta", is_on=is_on)
         with recorder, pytest.raises(RuntimeError):
             torch.ones(2).view(5)
         return recorder.raised
 
     assert raised_call() is None
+    asked = raised_call(is_on=True)
+    assert asked is not None
+    assert asked.operation is torch.Tensor.view
     move = torch.Tensor.to
     monkeypatch.setattr(torch.Tensor, "to", lambda *given: move(*given).as_subclass(Own))
     raised = raised_call()
@@ -182,6 +185,18 @@ def test_functions_are_looked_at_where_tensors_have_a_class_that_may_do_without_
     assert told == "torch.Tensor.resize_ does not work on fake in float32: RuntimeError: not here"
     Fake(monkeypatch, lambda *_: False)
     assert Prober("fake").why_not_working(call(torch.Tensor.resize_, torch.ones(2), 3)) is None
+
+
+def test_the_name_of_a_device_among_arguments_gives_way_to_the_cpu() -> None:
+    def refusing(tensor: torch.Tensor, device: Any) -> torch.Tensor:
+        if torch.device(device).type == "meta":
+            raise RuntimeError("not here")
+        return tensor
+
+    there = Call(refusing, ((torch.ones(2),), {"device": "meta"}), RuntimeError("not here"))
+    assert why_failing(there, "meta", idle) == "RuntimeError: not here"
+    elsewhere = Call(refusing, ((torch.ones(2),), {"device": "cpu"}), RuntimeError("not here"))
+    assert why_failing(elsewhere, "meta", idle) == ""
 
 
 def test_a_device_without_a_function_to_wait_is_waited_for_as_the_accelerator_that_it_is(

@@ -166,6 +166,18 @@ REFUSED = {
     "match": "match 1:\n    case 1: pass",
     "a type parameter": "def f[T: open('x')](): pass",
     "a null byte": "x = 1\0",
+    "a builtin of Python by a name that is set later": "def f(): return exec('1')\nexec = 1",
+    "a builtin as a parameter": "f = lambda open: 1",
+    "a builtin as a def": "def getattr(): pass",
+    "a builtin as a class": "class vars(object): pass",
+    "a builtin as a for-target": "for eval in [1]: pass",
+    "a builtin as a with-target": "with no_grad() as setattr: pass",
+    "a builtin by walrus": "(globals := 1)",
+    "a builtin in a comprehension": "[1 for compile in [1]]",
+    "a builtin as a global": "def f():\n    global eval\n    eval = 1",
+    "a builtin as the name of an error": "def f():\n    try:\n        f()\n    except Exception as exec:\n        pass",
+    "a parameter of a method": "class A(object):\n    def f(self, open): pass",
+    "the storage of a tensor": "zeros(1).untyped_storage()",
     "another encoding of a private name": "tensor(1.0).\uff3f\uff3fclass\uff3f\uff3f",
 }
 
@@ -225,6 +237,25 @@ STOPPED = {
     "get_parameter of a dunder": "nn.Module().get_parameter('__dict__')",
     "get_submodule of a dunder": "nn.Module().get_submodule('__class__')",
     "get_buffer of a dunder": "nn.Module().get_buffer('__dict__')",
+    "memory that is resized under a tensor": (
+        "a = zeros(8).numpy().copy()\nx = torch.from_numpy(a)\na.resize(1, refcheck=False)"
+    ),
+    "memory that is resized by the function of its class": (
+        "a = zeros(8).numpy().copy()\nx = torch.from_numpy(a)\ntype(a).resize(a, 1, refcheck=False)"
+    ),
+    "the type of a storage, which an override was given": (
+        "class A(Tensor):\n    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
+        "        found = super().__torch_function__(func, types, args, kwargs or {})\n"
+        "        return found.type('this') if 'Storage' in str(found) else found\n"
+        "deepcopy(zeros(2).as_subclass(A))\nraise_now = [][0]"
+    ),
+    "how a copy is made, by an override": (
+        "class A(Tensor):\n    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
+        "        return (lambda: checkpoint), (), {'forged': 1}\n"
+        "copies = [torch.Tensor.as_subclass(zeros(1), A)]\ncopy.copy(copies[0])\ndeepcopy(copies[0])\n"
+        "pickled(copies[0])"
+    ),
+    "a builtin in what is compiled": "def f(x):\n    return input(x)\ncompiled(f)(zeros(1))",
     "three arguments for type": "type('A', (object,), {})",
     "a class of type": "T = type\nclass A(T):\n    pass",
     "requires_grad_ of a class": "Tensor.requires_grad_(Tensor)",

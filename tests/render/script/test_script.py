@@ -356,7 +356,6 @@ def dump(text: str) -> str:
     [
         "class A(object):\n    gi_frame = f_builtins = 1\n(x for x in [1]).gi_frame.f_builtins",
         "class A(object):\n    tofile = 1\nzeros(1).numpy().tofile('PATH')",
-        "class A(object):\n    from_file = 1\ntype(zeros(1).untyped_storage()).from_file('PATH', True, 8)",
         "class A(object):\n    share_memory_ = 1\nzeros(1).share_memory_()",
         "class A(object):\n    load = 1\nT = torch\nT.load('PATH')",
         "class A(object):\n    system = os = 1\nT = torch\nT.os.system('touch PATH')",

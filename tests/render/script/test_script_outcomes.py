@@ -158,7 +158,7 @@ PASSES = {
 - expect, must, plain, wide, stop = 1, 2, 3, 4, 5
 - copy = check * 2
 - sum = copy.sum()
-- list, str, isinstance, len, all, any, float, repr, exec = 1, 2, 3, 4, 5, 6, 7, 8, 9
+- list, str, isinstance, len, all, any, float, repr, ord = 1, 2, 3, 4, 5, 6, 7, 8, 9
 - re, sys, types, warnings, DEVICE, DTYPE, CHECKS, EVENTS, seeded = 1, 2, 3, 4, 5, 6, 7, 8, 9
 - log("x", rand(2).shape)
 - sum.backward()
@@ -172,7 +172,7 @@ PASSES = {
     check: {grad: [2], value: 1}
     copy: {value: 2 * check, is_not: check}
     tensor([math.inf]): [.inf]
-    "exec": 9
+    "ord": 9
     log: [[x, [2]]]
 """,
     "a nested expectation of a gradient": GRAD + """
