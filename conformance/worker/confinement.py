@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import hashlib  # noqa: F401 - it reads the configuration of a library when it is imported
 import os
+import re
 import resource
 import struct
 import sys
@@ -34,6 +35,15 @@ PR_SET_NO_NEW_PRIVS = 38
 CAPSET = {"x86_64": 126, "aarch64": 91}
 CAPABILITIES_3 = 0x20080522
 READ_ANY_FILE = 1 << 2  # CAP_DAC_READ_SEARCH: root may read the files of other users, as far as Landlock goes
+
+
+REFUSED = re.compile(r"\bfork\(\) failed|Operation not permitted|Permission denied")
+held: List[str] = []  # by what this process is confined
+
+
+def why_refused(error: BaseException) -> Optional[str]:
+    """Return what a confined process was refused, if that is what an error says: torch is not at fault."""
+    return f"the sandbox ({', '.join(held)}) forbids it: {error}" if held and REFUSED.search(str(error)) else None
 
 
 def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any]:
@@ -69,6 +79,7 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
         holds.append("seccomp")
     else:
         lacks.append(why_not)
+    held[:] = holds
     return {"holds": holds, "opened": sorted(opened), "lacks": lacks}
 
 
