@@ -57,6 +57,7 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
         return {"holds": holds, "opened": sorted(opened), "lacks": [f"none is known for {sys.platform}"]}
     library = ctypes.CDLL(None, use_errno=True)
     own = "" if "files" in opened else own_directory()
+    os.environ.setdefault("LOGNAME", f"user-{os.getuid()}")  # else it is looked up in a file by torch's compiler
     if "processes" not in opened:  # else torch's compiler starts some when it is imported
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     if not opened:
