@@ -48,7 +48,8 @@ class Settings:
     `seconds` limits a case, and `memory`, in bytes, a worker. `workers` is the largest number of worker processes, None
     for one per core. `graphs` says which are recorded: those that there is time for ("spare"), or "all". `number` is
     that of this pytest-xdist worker, counted from 0, and None without pytest-xdist. `cache` is the directory in which
-    graphs and durations are cached, and None if they are not. `sandbox` is "auto", "off" or "required".
+    graphs and durations are cached, and None if they are not. `sandbox` is "auto" (as soon as
+    it is asked for), "off" or "required".
     """
 
     python: str
@@ -110,15 +111,17 @@ class Scheduler:
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """What confines the workers; waits until there is one."""
+        """What confines the workers once all cases are collected; waits until there is a worker."""
         assert self.build
         assert self.executor is not None
         return self.executor.sandbox
 
-    def require_sandbox(self, why: str) -> None:
-        """Raise Refused where the kernel can't confine the workers, unless it was asked not to."""
-        if self.settings.sandbox != "off" and not self.settings.in_process and self.sandbox.lacks:
-            raise Refused(f"{self.sandbox.line}; {why}")
+    def confine(self) -> Sandbox | None:
+        """Have the kernel confine the workers, as far as it can, and return by what; None where it was asked not to."""
+        assert self.build
+        if self.settings.sandbox == "off" or not isinstance(self.executor, Workers):
+            return None
+        return self.executor.confine()
 
     @property
     def knows_build(self) -> bool:

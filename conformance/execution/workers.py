@@ -38,7 +38,11 @@ NOT_RECORDED = {"status": "not-run", "reason": "too many workers were lost to re
 DEPTH = 16  # requests that a worker holds: enough that it never waits for the parent
 REFILLED = DEPTH // 2  # what it has left when it is given more: a write for each request would cost the parent most
 LONG_QUEUE = 16
-OFF = Sandbox(lacks=("--sandbox off",))
+NOT_CONFINED = {
+    "auto": Sandbox(lacks=("the cases are the suite's own",)),
+    "off": Sandbox(lacks=("--sandbox off",)),
+    "required": Sandbox(),
+}
 LONGEST_REASON = 4000  # characters of why a worker can't do anything
 POLL_INTERVAL = 0.001  # seconds
 UNSENT_INTERVAL = 0.05  # seconds after which a full pipe is tried again
@@ -51,6 +55,7 @@ class Worker:
     process: WorkerProcess
     index: int
     since: float
+    is_confined: bool = False
     is_ready: bool = False
     asks: str = ""  # the device that it touches, before it is ready
     sent: collections.deque[Request] = field(default_factory=collections.deque)
@@ -80,7 +85,8 @@ class Workers:
         self.memory = memory  # bytes that a worker may have, if no accelerator is used
         self.may_fork = may_fork
         self.sandbox_mode = sandbox
-        self.sandbox = OFF  # of the first worker, once there is one
+        self.is_confining = sandbox == "required"
+        self.sandbox = NOT_CONFINED[sandbox]  # of the worker that came last
         self.most = 1
         self.queue = Queue()
         self.queued: set[int] = set()  # the numbers of all requests without an answer
@@ -115,6 +121,35 @@ class Workers:
             raise Refused(f"torch.__version__: {error}") from None
         return self.build
 
+    def confine(self) -> Sandbox:
+        """Have the kernel confine the workers from now on, with new ones in place of those that there are.
+
+        Where nothing says what their devices need, they are left as they are.
+        """
+        if self.sandbox_mode == "auto" and self.has_unknown_needs:
+            self.sandbox = Sandbox(is_assumed=True)
+        elif self.sandbox_mode == "auto" and not self.is_confining:
+            self.is_confining = True
+            for worker in list(self.workers):
+                self.remove(worker)
+                worker.process.close()
+                self.queue.put_back(worker.sent)
+            self.start_missing()
+            while not any(worker.is_ready for worker in self.workers):
+                if not self.workers:
+                    self.close()
+                    raise Refused(self.why_refused)
+                self.receive(TOLD_SECONDS)
+        return self.sandbox
+
+    @property
+    def has_unknown_needs(self) -> bool:
+        """Whether a device other than the CPU is used whose profile doesn't say what it needs."""
+        profile = self.python.profile
+        devices = self.python.devices or (self.build.present if self.build is not None else ())
+        uses_others = bool(self.python.modules or profile.setup) or any(each != "cpu" for each in devices)
+        return profile.sandbox is None and uses_others
+
     @property
     def start_seconds(self) -> float:
         """How many seconds of work a further worker must take over to be worth its start."""
@@ -143,10 +178,10 @@ class Workers:
             may_fork=self.may_fork,
             absent=self.absent,
             present=() if self.build is None else tuple(self.build.present),
-            sandbox=self.sandbox_mode != "off",
+            sandbox=self.is_confining,
         )
         process = WorkerProcess(self.server, wanted)
-        worker = Worker(process=process, index=index, since=time.monotonic())
+        worker = Worker(process=process, index=index, since=time.monotonic(), is_confined=self.is_confining)
         self.workers.append(worker)
         self.selector.register(process.answers, selectors.EVENT_READ, worker)
 
@@ -322,12 +357,13 @@ class Workers:
         why = "" if "handshake" in message else str(message.get("refused", "the first message is not a handshake"))
         if not why:
             try:
-                sandbox = msgspec.convert(message["sandbox"], Sandbox) if message.get("sandbox") else OFF
-                if self.sandbox_mode == "required" and (sandbox.lacks or sandbox.is_assumed):
-                    why = f"{sandbox.line}; --sandbox required"
+                if worker.is_confined:
+                    self.sandbox = msgspec.convert(message["sandbox"], Sandbox)
+                if self.sandbox_mode == "required" and (self.sandbox.lacks or self.sandbox.is_assumed):
+                    why = f"{self.sandbox.line}; --sandbox required"
                 elif self.build is None:
-                    self.build, self.sandbox = msgspec.convert(message["handshake"], Build), sandbox
-            except (msgspec.ValidationError, RecursionError) as error:
+                    self.build = msgspec.convert(message["handshake"], Build)
+            except (KeyError, msgspec.ValidationError, RecursionError) as error:
                 why = f"it describes itself as no build does: {error}"
         if why:
             self.remove(worker)

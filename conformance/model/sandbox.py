@@ -2,7 +2,7 @@
 
 import msgspec
 
-ASSUMED = ", as no profile says what the devices other than the CPU need"
+UNKNOWN = "no profile says what the devices other than the CPU need"
 
 
 class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +19,6 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def line(self) -> str:
         if not self.holds:
-            return f"no sandbox: {'; '.join(self.lacks)}"
-        opened = f"open: {', '.join(self.opened)}{ASSUMED * self.is_assumed}" if self.opened else ""
+            return f"no sandbox: {'; '.join(self.lacks) or UNKNOWN}"
+        opened = f"open: {', '.join(self.opened)}{f', as {UNKNOWN}' * self.is_assumed}" if self.opened else ""
         return "sandbox: " + "; ".join(filter(None, (", ".join(self.holds), opened, *self.lacks)))

@@ -51,7 +51,7 @@ class CaseFile(pytest.File):
             return
         try:
             self.conformance.issues.of(self.path.parent)
-            self.conformance.require_sandbox_for(self.path)
+            self.conformance.confine_for(self.path)
             targets = list(self.conformance.targets())
             name = self.conformance.case_set.name_of(self.path)
             steps = self.conformance.case_set.encoded_steps(name, self.conformance.build.torch)

@@ -79,8 +79,8 @@ def add_options(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption(
         "--sandbox", choices=("auto", "off", "required"), default="auto",
-        help="have the kernel keep cases from files, processes and sockets: as far as it can (auto), or run nothing "
-        "where it can't (required) (default: auto)",
+        help="have the kernel keep cases from files, processes and sockets: as far as it can, if there are such that "
+        "don't come with the suite (auto), or always, and run nothing where it can't (required) (default: auto)",
     )  # fmt: skip
     group.addoption(
         "--trust", action="store_true", help="run cases that don't come with the suite also without a sandbox"

@@ -53,10 +53,13 @@ class ConformanceSession:
         """Apply the known issues for a case in the file at `path` to its outcome."""
         return self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
 
-    def require_sandbox_for(self, path: Path) -> None:
-        """Raise Refused for a case file that doesn't come with the suite, without a sandbox that would confine it."""
-        if not self.config.option.trust and not is_shipped(path):
-            self.scheduler.require_sandbox(f"{path.name} doesn't come with the suite: read it, and use --trust")
+    def confine_for(self, path: Path) -> None:
+        """Have workers confined if a case file doesn't come with the suite; raise Refused where that can't be."""
+        if is_shipped(path):
+            return
+        sandbox = self.scheduler.confine()
+        if sandbox is not None and sandbox.lacks and not self.config.option.trust:
+            raise Refused(f"{sandbox.line}; {path.name} doesn't come with the suite: read it, and use --trust")
 
     def found_before(self, case: str, target: str) -> Outcome | None:
         """Return the outcome that an interrupted run has found, with --resume."""

@@ -55,7 +55,7 @@ class Trial:
         self.target = target_of(target)
         self.write_line = write_line
         file = named.rpartition("::")[0]
-        self.sandbox = "auto" if trusts or not file or is_shipped(Path(file)) else "required"
+        self.sandbox = "off" if trusts or not file or is_shipped(Path(file)) else "required"
 
     @property
     def script(self) -> str:

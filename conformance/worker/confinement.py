@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import hashlib  # noqa: F401 - it reads the configuration of a library when it is imported
 import os
+import re
 import resource
 import struct
 import sys
@@ -36,6 +37,15 @@ CAPABILITIES_3 = 0x20080522
 READ_ANY_FILE = 1 << 2  # CAP_DAC_READ_SEARCH: root may read the files of other users, as far as Landlock goes
 
 
+REFUSED = re.compile(r"\bfork\(\) failed|Operation not permitted|Permission denied")
+held: List[str] = []  # by what this process is confined
+
+
+def why_refused(error: BaseException) -> Optional[str]:
+    """Return what a confined process was refused, if that is what an error says: torch is not at fault."""
+    return f"the sandbox ({', '.join(held)}) forbids it: {error}" if held and REFUSED.search(str(error)) else None
+
+
 def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any]:
     """Confine this process for good, and return by what it `holds`, what is left `opened`, and what the kernel `lacks`.
 
@@ -47,6 +57,7 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
         return {"holds": holds, "opened": sorted(opened), "lacks": [f"none is known for {sys.platform}"]}
     library = ctypes.CDLL(None, use_errno=True)
     own = "" if "files" in opened else own_directory()
+    os.environ.setdefault("LOGNAME", f"user-{os.getuid()}")  # else it is looked up in a file by torch's compiler
     if "processes" not in opened:  # else torch's compiler starts some when it is imported
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     if not opened:
@@ -69,6 +80,7 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
         holds.append("seccomp")
     else:
         lacks.append(why_not)
+    held[:] = holds
     return {"holds": holds, "opened": sorted(opened), "lacks": lacks}
 
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
+from conformance.worker import confinement
 from conformance.worker.backend import named
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
@@ -357,6 +358,7 @@ class CaseRun:
         """Return the result `unsupported` if `error` reports that this device or build lacks a feature."""
         unobservable = isinstance(error, Unobservable)  # such as elements for the log
         reason = str(error) if unobservable else why_lacking(error, self.device, self.dtype_name, self.declared)
+        reason = reason or confinement.why_refused(error)
         if reason is None and not is_out_of_memory(error):
             self.errors[message_of(error)] = may_be_lacking(error)
         return None if reason is None else {"status": "unsupported", "reason": reason}

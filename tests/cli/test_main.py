@@ -100,7 +100,7 @@ def test_run_takes_paths_with_a_blank_also_where_a_conftest_brings_the_plugin(tm
 
 @pytest.mark.slow
 def test_run_imports_no_conftest_beside_a_case(tmp_path: Path) -> None:
-    case = "  - {id: first, title: T, why: W, rules: [bwd.accumulates], steps: [a = ones(1), expect: {a: {value: [1.0]}}]}\n"
+    case = "  - {id: first, title: T, why: W, rules: [bwd.accumulates], steps: [a = ones(1), expect: {a: 1}]}\n"
     (tmp_path / "first.yaml").write_text(f"topic: T\ncases:\n{case}", encoding="utf-8")
     (tmp_path / "conftest.py").write_text("raise SystemExit('imported')\n")
     done = run(sys.executable, "-m", "conformance", "run", "-q", "first.yaml", directory=tmp_path, path=ROOT)

@@ -14,4 +14,5 @@ def test_a_line_says_what_holds_what_is_open_and_what_is_missing() -> None:
 
 
 def test_where_nothing_holds_the_line_says_why() -> None:
+    assert Sandbox(is_assumed=True).line == "no sandbox: no profile says what the devices other than the CPU need"
     assert Sandbox(opened=("files",), lacks=("one", "another")).line == "no sandbox: one; another"

@@ -1,4 +1,4 @@
-"""A run says what confines its cases, and runs those of strangers in a sandbox alone."""
+"""A run says what confines its cases; those of strangers run in a sandbox alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_case_of_a_stranger_runs_in_a_sandbox_and_the_run_says_so(session: Ses
     [
         (["--sandbox", "off"], "no sandbox: --sandbox off"),
         (["--isolation", "none"], "no sandbox: cases run in pytest's own process"),
-        (["--device-module", "vendor"], "open: files, processes, sockets, as no profile says what the devices"),
+        (["--device-module", "vendor"], "no sandbox: no profile says what the devices other than the CPU need"),
     ],
 )
 def test_it_runs_without_one_where_that_was_asked_for(session: Session, option: list[str], why: str) -> None:
@@ -101,11 +101,23 @@ def test_a_profile_says_what_its_device_needs(session: Session) -> None:
     assert "seccomp; open: sockets\n" in result.output
 
 
-def test_cases_of_the_suite_run_without_a_sandbox(session: Session) -> None:
+def test_cases_of_the_suite_need_no_sandbox(session: Session) -> None:
     places = [str(shipped_cases() / "detach.yaml"), f"--report={session.directory / 'reports'}", "--page=never"]
-    result = session.run(*places, "-k", "detached-alias-zeroed", "--sandbox", "off")
+    result = session.run(*places, "-k", "detached-alias-zeroed")
     assert set(result.statuses.values()) == {"pass", "not-run"}
-    assert "\nno sandbox: --sandbox off\n" in result.output
+    assert "\nno sandbox: the cases are the suite's own\n" in result.output
+
+
+@whole
+def test_cases_of_the_suite_run_in_a_sandbox_beside_those_of_a_stranger_and_where_it_is_required(
+    session: Session,
+) -> None:
+    places = [str(shipped_cases() / "detach.yaml"), f"--report={session.directory / 'reports'}", "--page=never"]
+    chosen = ("-k", "detached-alias-zeroed or first")
+    for given in ([*places, "first.yaml"], [*places, "--sandbox", "required"]):
+        result = session.run(*given, *chosen)
+        assert "pass" in result.statuses.values()
+        assert f"\nsandbox: Landlock {landlock.version()}, seccomp\n" in result.output
 
 
 @whole

@@ -145,6 +145,17 @@ def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
     assert judged(issues, GOOD) == "fixed"
 
 
+def test_where_nobody_has_looked_an_operation_may_fail_in_fewer_ways(tmp_path: Path) -> None:
+    ways = {"status": "fail", "step": 2, "kind": ["wrong['backward']", "wrong['memory']"]}
+    case = "derivatives-of-a"
+    issues = known(tmp_path, {"case": case, "targets": ["cpu-float32"], "may_fail_on": ["*"], "fails": ways})
+    fewer, another = failed("wrong['memory']"), failed("wrong['writes']")
+    assert judged(issues, fewer, DOUBLE, case=case) == "known"
+    assert judged(issues, fewer, CPU, case=case) == "fail"
+    assert judged(issues, another, DOUBLE, case=case) == "fail"
+    assert judged(issues, msgspec.structs.replace(fewer, step=3), DOUBLE, case=case) == "fail"
+
+
 def test_a_list_can_say_for_all_of_its_entries_where_they_may_fail_too(tmp_path: Path) -> None:
     path = listed(tmp_path / "known-issues.yaml", {}, {"case": "b", "may_fail_on": ["mps"]}, may_fail_on=["cuda"])
     issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")

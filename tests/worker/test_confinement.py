@@ -205,6 +205,15 @@ def test_what_is_left_open_works_and_the_rest_does_not(opened: tuple[str, ...]) 
     assert run(program) == f"{list(opened)} {list(opened)}"
 
 
+def test_what_the_kernel_refuses_is_no_fault_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused, other = RuntimeError("fork() failed"), RuntimeError("the fork failed")
+    assert confinement.why_refused(refused) is None
+    monkeypatch.setattr(confinement, "held", ["seccomp"])
+    assert confinement.why_refused(refused) == "the sandbox (seccomp) forbids it: fork() failed"
+    assert confinement.why_refused(PermissionError(1, "Operation not permitted")) is not None
+    assert confinement.why_refused(other) is None
+
+
 def test_devices_other_than_the_cpu_have_what_is_stated_or_else_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confinement, "confine", lambda opened, _: {"opened": sorted(opened), "lacks": []})
     assert confinement.confine_to(None, False, [])["opened"] == []
