@@ -53,7 +53,9 @@ OTHER = """\
     title: Both agree
     why: They do the same
     rules: [a.b]
-    spellings: {a: ["found = autograd.grad(f(*inputs), inputs, g)"], b: ["found = autograd.grad(f(*inputs) * 1, inputs, g)"]}
+    spellings:
+      a: ["found = autograd.grad(f(*inputs), inputs, g)"]
+      b: ["found = autograd.grad(f(*inputs) * 1, inputs, g)"]
 """
 SHARED = """\
 cases:
