@@ -40,6 +40,12 @@ def judged(case: Case, found: dict[str, Any], target: Target) -> Outcome:
     return known_issues().judge(case.id, target, build(torch=str(torch.__version__)), outcome_of(answer))
 
 
+def ends_its_process(case: Case, target: Target) -> bool:
+    """Whether a shipped case is known to crash, or to hang, with the torch that is installed."""
+    entries = known_issues().about(case.id, target, build(torch=str(torch.__version__)))
+    return any(entry.status in ("crash", "timeout") for entry in entries)
+
+
 @contextmanager
 def running_engine() -> Iterator[Engine]:
     """Give an engine of this process, and put back what it changes in the process when it is done with."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from loops import each
-from running import case_of, judged, outcome_of_steps, request_of, running_engine
+from running import case_of, ends_its_process, judged, outcome_of_steps, request_of, running_engine
 from shipped import all_cases, telling
 
 from conformance.execution.program import program_of, why_unsupported
@@ -318,10 +318,11 @@ def verdict(engine: Engine, case: Case) -> tuple[str, Fingerprint]:
 
 @pytest.fixture(scope="module")
 def in_order(engine: Engine) -> list[tuple[Case, tuple[str, Fingerprint]]]:
-    """Cases that this torch can run, of operations a few, with what each comes to in the order of the files."""
+    """Cases that this process outlives, of operations a few, with what each comes to in the order of the files."""
     operations = [case for case in telling() if is_of_operation(case)]
     cases = [case for case in all_cases() if not is_of_operation(case)]
     cases = [case for case in [*cases, *operations] if not why_unsupported(case, TARGET, torch.__version__)]
+    cases = [case for case in cases if not ends_its_process(case, TARGET)]
     assert cases
     return [(case, verdict(engine, case)) for case in cases]
 
