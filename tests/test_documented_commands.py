@@ -175,8 +175,8 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     keep_topics(cases, TOPICS)
     first = FENCED.findall(TEXTS["CONTRIBUTING.md"])[1]
     assert "topic: Mine" in first
-    for place in (cases, made.checkout):
-        (place / "mine.yaml").write_text(first, encoding="utf-8")
+    for folder in (cases, made.checkout):
+        (folder / "mine.yaml").write_text(first, encoding="utf-8")
     (made.checkout / "known-issues.yaml").write_text("include: [shipped]\nissues: []\n", encoding="utf-8")
     python = made.checkout / ".venv" / "bin" / "python"
     for name in ("venv-2.6", "venv-1.13", "venv-npu"):
