@@ -38,7 +38,7 @@ from conformance.language.files import LEFT_OUT_FILE, case_files, load_cases, re
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
-from conformance.worker.reach import nodes_below
+from conformance.worker.reach import is_readable, nodes_below
 from conformance.worker.tracer import Watched
 
 TARGET = Target(device="cpu", dtype="float32")
@@ -66,7 +66,7 @@ def first_part(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Kept
 def telling(gradients: Gradients) -> Iterator[int]:
     """Yield the places of gradients that are not 0, as some always are, from the last to the first."""
     for place, each in reversed([*enumerate(gradients)]):
-        if each is not None and (is_wrapped(each) or bool(each.any())):
+        if each is not None and (not is_readable(each) or bool(each.any())):
             yield place
 
 
@@ -107,13 +107,6 @@ def saved(node: Any) -> Kept:
 
 def is_floating(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
-
-
-def is_wrapped(tensor: torch.Tensor) -> bool:
-    """Whether a tensor's numbers can't be looked at; the same fault shows in plain tensors too."""
-    functorch = torch._C._functorch
-    wraps = functorch.is_batchedtensor(tensor) or functorch.is_gradtrackingtensor(tensor)
-    return wraps or tensor.layout is not torch.strided or tensor.is_nested or tensor.is_meta
 
 
 def keywords(kept: Kept) -> Kept:
@@ -207,7 +200,7 @@ def join(known: dict[str, bool], found: dict[str, bool]) -> None:
 
 def effects_in(kept: Kept, gradients: Gradients, given: Gradients) -> dict[str, bool]:
     """Return the kinds of faults that would change a number here."""
-    if any(each is not None and is_wrapped(each) for each in (*gradients, *given)):
+    if not all(each is None or is_readable(each) for each in (*gradients, *given)):
         return {}
     return {name: True for name, (_, change) in KINDS.items() if are_changed(gradients, change(kept, gradients, given))}
 
@@ -246,7 +239,7 @@ def are_changed(before: Gradients, after: Gradients) -> bool:
 
 
 def differ(old: torch.Tensor, new: torch.Tensor) -> bool:
-    if is_wrapped(old):
+    if not is_readable(old):  # the same fault shows in plain tensors too
         return False
     return old.requires_grad != new.requires_grad or not torch.allclose(old, new, rtol=0, atol=0, equal_nan=True)
 

@@ -45,10 +45,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class LookAnswer(Answer, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The answer to a request that only looks: with the graph or the nodes that were found."""
+    """The answer to a request that only looks: with the graph, or what is used of those, that was found."""
 
     graph: dict[str, Any] | None = None
-    nodes: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
 
 
 def parse_message(line: bytes) -> dict[str, Any]:

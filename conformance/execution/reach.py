@@ -28,6 +28,7 @@ FUNCTIONS = "torchgen/packaged/ATen/native/native_functions.yaml"
 NOT_INPUTS = {"name", "dispatch", "output_differentiability", "output_differentiability_conditions"}
 FOREACH = re.compile(r"^- func: _foreach_(\w+?)(?:\.(\w+))?\((.*?)\) ->", re.MULTILINE)
 OVERHEAD = 0.002  # seconds that each case takes beside its steps
+DETAIL = 0.25  # what a detail weighs beside a formula or rule
 # Why no case on the CPU goes through a node.
 ELSEWHERE = {
     "cudnn|miopen|mps|cuda|^(?:efficient|flash)attentionbackward|^scaleddotproduct(?:efficient|flash)attentionbackward"
@@ -43,10 +44,11 @@ EACH_ELSEWHERE = {re.compile(pattern, re.IGNORECASE): why for pattern, why in EL
 
 @dataclass(frozen=True)
 class Share:
-    """What a case uses, formulas and rules, and how many seconds it took."""
+    """What a case uses, formulas and rules, the circumstances in which it does, and how many seconds it took."""
 
     uses: frozenset[str]
     seconds: float
+    details: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -138,30 +140,34 @@ def add_reached(reached: Reached, cases: Sequence[Case], target: Target, workers
         workers.request(number, {**program_of(case, target, torch), "reach": True})
     for number, case in enumerate(runnable):
         answer = workers.outcome(number)
-        nodes = reached.nodes.intersection(answer.get("nodes", ()))
+        found = answer.get("uses", ())
+        nodes = reached.nodes.intersection(found)
         reached.backward |= nodes
         hidden = [each["path"] for each in answer.get("unobserved", ())]
         forward = nodes & reached.with_forward if is_of_operation(case) and FORWARD not in hidden else set()
         reached.forward |= forward
         uses = frozenset([*nodes, *(f"{name}, forward" for name in forward), *case.rules])
-        reached.by_case[case.id] = Share(uses, answer.get("seconds", 0.0))
+        details = frozenset(each for each in found if each.partition(" ")[0] in nodes) - nodes
+        reached.by_case[case.id] = Share(uses, answer.get("seconds", 0.0), details)
 
 
 def left_out(shares: Mapping[str, Share], part: float) -> list[str]:
     """Return the ids of cases without which the others take this part of the time, and use as much as can be had.
 
-    Chosen is, again and again, the case that adds most formulas and rules for its time.
+    Chosen is, again and again, the case that adds most for its time.
     """
     kept: set[str] = set()
     missing = set().union(*(share.uses for share in shares.values()))
+    details = set().union(*(share.details for share in shares.values()))
     seconds = part * sum(share.seconds for share in shares.values())
 
     def worth(name: str) -> float:
-        return len(shares[name].uses & missing) / (shares[name].seconds + OVERHEAD)
+        share = shares[name]
+        return (len(share.uses & missing) + DETAIL * len(share.details & details)) / (share.seconds + OVERHEAD)
 
     waiting = [(-worth(name), name) for name in shares]
     heapq.heapify(waiting)
-    while waiting and missing:
+    while waiting:
         before, name = heapq.heappop(waiting)
         now = -worth(name)
         if now > before:  # others have added some of it since
@@ -169,5 +175,6 @@ def left_out(shares: Mapping[str, Share], part: float) -> list[str]:
         elif now < 0 and shares[name].seconds <= seconds:
             kept.add(name)
             missing -= shares[name].uses
+            details -= shares[name].details
             seconds -= shares[name].seconds
     return sorted(shares.keys() - kept)

@@ -31,7 +31,7 @@ class Engine:
     def run(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Return the answer to a request, with its number `n`.
 
-        The answer to a sketch request has the `graph`, one about the reach of a case the `nodes`. The answer to one
+        The answer to a sketch request has the `graph`, one about the reach of a case what it `uses`. The answer to one
         about a `feature` has the `reason` why the device lacks it, or "".
 
         `must_restart` gives the reason when this process must not run another case.

@@ -82,10 +82,10 @@ def test_all_nodes_below_each_backward_are_noted() -> None:
     steps = "- x = tensor([0.5], requires_grad=True)\n- y = (x.sin() * 2).exp()\n- y.backward()\n- z = x.cos()\n"
     with running_engine() as engine:
         answer = engine.run({**request_of(case_of(f"{steps}- expect: {{x.grad: {{type: Tensor}}}}\n")), "reach": True})
-        assert "nodes" not in engine.run(request_of(case_of(f"{steps}- expect: {{x.grad: {{type: Tensor}}}}\n")))
+        assert "uses" not in engine.run(request_of(case_of(f"{steps}- expect: {{x.grad: {{type: Tensor}}}}\n")))
     assert answer["status"] == "pass"
-    assert {"SinBackward0", "MulBackward0", "ExpBackward0"} <= set(answer["nodes"])
-    assert "CosBackward0" not in answer["nodes"]
+    assert {"SinBackward0", "MulBackward0", "ExpBackward0"} <= set(answer["uses"])
+    assert "CosBackward0" not in answer["uses"]
 
 
 def test_the_command_says_what_no_case_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
