@@ -7,6 +7,7 @@ import copy
 import gc
 import importlib
 import os
+import re
 import sys
 import warnings
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Tuple
@@ -15,6 +16,7 @@ import torch
 
 from conformance.worker.sandbox import MODULE
 
+OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of compiled functions, and deletes itself
 SEED = 0
 
 
@@ -158,8 +160,8 @@ class GlobalState:
     def restore(self) -> None:
         self.restore_classes()
         place = sys.modules.pop(MODULE, None)  # the module of compiled functions
-        if place is not None:  # names with __ are the compiler's, which deletes them itself
-            for name in [name for name in vars(place) if not name.startswith("__")]:
+        if place is not None:
+            for name in [name for name in vars(place) if not OF_COMPILER.match(name)]:
                 delattr(place, name)
         # Collect before restoring modes: a generator that a case left open restores its own when it is collected.
         # What is left is torch's, for example modules that it has imported; without it the next collections are fast.
