@@ -80,16 +80,17 @@ FOREIGN = frozenset(
 )
 # Exceptions of torch that a case can expect, beside Python's.
 TORCH_EXCEPTIONS = frozenset("CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split())
-# The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, derivatives.
-SUITE = frozenset("log device dtype pickled in_thread in_threads compiled derivatives".split())
+# The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, operators,
+# derivatives.
+SUITE = frozenset("log device dtype pickled in_thread in_threads compiled custom_op derivatives".split())
 
 NAMES: dict[str, str] = {
     **{name: since for name, since in NAMESPACES["torch"].items() if name not in ("e", "seed", "set_rng_state")},
     **{name: NAMESPACES[path][name] for name, path in MEMBERS.items()},
     **dict.fromkeys([*ROOTS, *PYTHON, *EXCEPTIONS, *SUITE], OLDEST),
     **{name: NAMESPACES[path].get(name, "2.0") for name, path in ROOTS.items() if path == "func"},
-    "compiled": "2.0",
-}
+    "compiled": "2.0", "custom_op": "2.4",
+}  # fmt: skip
 RESERVED = frozenset("torch nn F optim autograd log tensor super".split())
 BASES: frozenset[str] = EXCEPTIONS | frozenset(
     "object Module Sequential ModuleList ModuleDict Function InplaceFunction Tensor Parameter Optimizer".split()

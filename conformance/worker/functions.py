@@ -1,16 +1,18 @@
-"""Functions of the suite that cases can call: threads, and a round trip through pickle."""
+"""Functions of the suite that cases can call: threads, a round trip through pickle, and operators of their own."""
 
 from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import pickle
 import threading
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 
 MOST_THREADS = 64
+NUMBERS = itertools.count(1)  # of operators, whose names stay taken for as long as the process lives
 
 
 def without_overrides() -> Any:
@@ -75,3 +77,9 @@ def in_threads(*functions: Callable[[], Any]) -> List[Any]:
 def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function in a thread of its own, and return what it returns or raise what it raises."""
     return in_threads(functools.partial(function, *args, **kwargs))[0]
+
+
+def custom_op(function: Callable[..., Any], schema: str, mutates_args: Sequence[str] = ()) -> Any:
+    """Return an operator as torch.library.custom_op() makes it of a function, under a name of its own."""
+    name = f"conformance::operator_{next(NUMBERS)}"
+    return torch.library.custom_op(name, function, mutates_args=mutates_args, schema=schema)

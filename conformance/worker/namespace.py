@@ -26,7 +26,7 @@ from conformance.worker.factories import (
     seeded_like,
     seeded_normal,
 )
-from conformance.worker.functions import copied, deepcopied, in_thread, in_threads, pickled
+from conformance.worker.functions import copied, custom_op, deepcopied, in_thread, in_threads, pickled
 from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, tensor, writable
 
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
@@ -150,7 +150,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=deepcopied, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
-        derivatives=derivatives,
+        custom_op=custom_op, derivatives=derivatives,
         __build_class__=builtins.__build_class__, __readable__=readable, __writable__=writable,
         __base__=base_checker(bases()), __tensor__=tensor,
     )  # fmt: skip
