@@ -88,6 +88,41 @@ def test_all_nodes_below_each_backward_are_noted() -> None:
     assert "CosBackward0" not in answer["uses"]
 
 
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ("- x = zeros(2, requires_grad=True)\n- (x * x).sum().backward()\n", "MulBackward0 self zero"),
+        ("- x = ones(2, requires_grad=True)\n- (x * 0.1).exp().sum().backward()\n", "ExpBackward0 torch.float32"),
+        ("- x = full((2,), 9.0, requires_grad=True)\n- (x * x).sum().backward()\n", "MulBackward0 self large"),
+        ("- x = full((2,), 0.1, requires_grad=True)\n- (x * x).sum().backward()\n", "MulBackward0 self small"),
+        ("- x = full((2,), inf, requires_grad=True)\n- (x * x).sum().backward()\n", "MulBackward0 self not finite"),
+        ("- x = zeros(0, requires_grad=True)\n- (x * x).sum().backward()\n", "MulBackward0 self none"),
+        ("- x = ones(2, requires_grad=True)\n- (x * ones(2)).sum().backward()\n", "MulBackward0 in part"),
+        ("- x = ones(2, 3, requires_grad=True)\n- x.sum(1, keepdim=True).exp().sum().backward()\n",
+         "SumBackward1 keepdim=True"),
+        ("- x = ones(2, 3, requires_grad=True)\n- x.cumsum(1).sum().backward()\n", "CumsumBackward0 dim>0"),
+        ("- x = ones(1, 3, requires_grad=True)\n- (x * ones(2, 3)).sum().backward()\n", "MulBackward0 of size one"),
+        ("- x = ones(1, 3, requires_grad=True)\n- (x + ones(2, 3)).sum().backward()\n", "AddBackward0 summed"),
+        ("- x = ones(2, 3, requires_grad=True)\n- x.exp().backward(ones(3, 2).t())\n", "ExpBackward0 not contiguous"),
+        ("- x = ones(2, requires_grad=True)\n- autograd.grad(x.exp().sum(), x, create_graph=True)\n",
+         "ExpBackward0 recorded"),
+        ("- x = ones(2, requires_grad=True)\n- func.vmap(partial(autograd.grad, x.exp(), x))(ones(3, 2))\n",
+         "ExpBackward0 wrapped"),
+    ],
+)  # fmt: skip
+def test_the_circumstances_of_each_node_are_noted(steps: str, expected: str) -> None:
+    ordinary = "- x = full((2,), 1.5).double().requires_grad_()\n- (x * x).exp().backward(ones(2).double())\n"
+    assert expected in uses_of(steps)
+    assert expected not in uses_of(ordinary)
+
+
+def uses_of(steps: str) -> list[str]:
+    with running_engine() as engine:
+        answer = engine.run({**request_of(case_of(f"{steps}- expect: {{int(1): 1}}\n")), "reach": True})
+    assert answer["status"] == "pass"
+    return list(answer["uses"])
+
+
 def test_the_command_says_what_no_case_uses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "own.yaml"
     entry = "  - {id: own-sine, op: x.sin(), elementwise: {x: any}}\n"
@@ -130,6 +165,17 @@ def test_what_adds_most_for_its_time_is_not_left_out() -> None:
     assert left_out(shares, 0.45) == ["long", "nothing", "nothing-new"]
     assert left_out(shares, 0.12) == ["also-short", "long", "nothing", "nothing-new"]
     assert left_out({}, 1.0) == []
+
+
+def test_circumstances_count_for_less_than_formulas_and_rules() -> None:
+    shares = {
+        "rule": Share(frozenset("a"), 1.0),
+        "details": Share(frozenset(), 1.0, frozenset("xyz")),
+        "many-details": Share(frozenset(), 1.0, frozenset("uvwxyz")),
+    }
+    assert left_out(shares, 0.4) == ["details", "rule"]
+    assert left_out(shares, 0.7) == ["details"]
+    assert left_out(shares, 1.0) == ["details"]  # adds nothing
 
 
 def test_what_the_quick_run_leaves_out_is_there_and_few_rules_need_it() -> None:

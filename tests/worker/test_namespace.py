@@ -15,6 +15,7 @@ from loops import each
 from running import outcome_of_steps, running_engine
 
 from conformance.language import versions, vocabulary
+from conformance.worker import namespace
 from conformance.worker.engine import Engine
 from conformance.worker.factories import allowing_for_rounding
 from conformance.worker.namespace import offer
@@ -354,6 +355,31 @@ def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
 def test_nothing_but_a_function_of_the_case_is_compiled(engine: Engine, given: str) -> None:
     steps = f"- do: compiled({given})\n  raises: {{type: TypeError, match: a function that the case has defined}}\n"
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_each_operator_of_a_case_has_a_name_of_its_own(engine: Engine) -> None:
+    steps = """
+- 'op = custom_op(lambda x: x * 2, "(Tensor x) -> Tensor")'
+- 'other = custom_op(lambda x: x * 3, "(Tensor x) -> Tensor")'
+- expect: {op(ones(2)): 2, other(ones(2)): 3}
+- do: 'custom_op(lambda x: x, "Tensor of x")'
+  raises: {type: RuntimeError, match: expected}
+"""
+    for _ in range(2):
+        assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_what_the_compiler_sets_beside_functions_is_left_to_it(engine: Engine) -> None:
+    steps = "- 'f = compiled(lambda t: t * 2)'\n- expect: {f(ones(1)): 2}\n"
+    place = namespace.PLACE
+    vars(place).update({"__compiled_1": 1, "left_140_c0": 2})
+    try:
+        assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+        assert (place.__compiled_1, place.left_140_c0) == (1, 2)
+        assert not hasattr(place, "f")
+    finally:
+        for name in ("__compiled_1", "left_140_c0"):
+            delattr(place, name)
 
 
 def test_a_tensor_of_a_case_can_see_the_functions_that_it_is_given_to(engine: Engine) -> None:
