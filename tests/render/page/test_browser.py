@@ -164,6 +164,16 @@ def test_the_page_opens_on_topics_with_the_releases_in_order(opened: Opener, add
     assert "did not finish" in page.locator("body").inner_text()
 
 
+def test_a_sentence_says_how_the_build_of_the_last_release_stands(opened: Opener, address: str) -> None:
+    page = opened(address)
+    told = "torch 2.13.0+cpu py3.11: 2 red outcomes from 2 causes; 2 pass, 1 known, 1 not-run."
+    assert page.inner_text("#verdict") == told
+    page.get_by_role("link", name="2 red outcomes", exact=True).click()
+    expect(page.locator("#found")).to_contain_text("2 of 5 cases")
+    page.get_by_role("link", name="2 causes", exact=True).click()
+    expect(page.locator("#sheet h1")).to_have_text("torch 2.13.0+cpu")
+
+
 def test_a_topic_opens_to_what_is_wrong(opened: Opener, address: str) -> None:
     page = opened(address)
     page.get_by_role("button", name="First").click()
@@ -677,6 +687,24 @@ def test_a_run_of_a_back_end_is_shown_beside_torch_alone(shown: Shower) -> None:
     page.locator("table.matrix thead a").first.click()
     page.get_by_role("link", name="Beside torch alone").click()
     assert page.locator("table.matrix thead tr:first-child th").all_inner_texts()[1:] == ["2.9.0", "2.9.1"]
+
+
+def test_the_verdict_on_a_run_says_what_holds_on_another_build_of_the_release(shown: Shower) -> None:
+    cases = [valid_case("a"), valid_case("b")]
+    last = report({("a", CPU): GOOD, ("b", CPU): GOOD}, cases=cases, torch="2.15.0")
+    published = report({("a", CPU): GOOD, ("b", CPU): broken()}, cases=cases, torch="2.13.0+cu130")
+    mine = report({("a", CPU): broken(), ("b", CPU): broken()}, cases=cases, torch="2.13.0+mine")
+    page = shown(last, published, mine, own=mine)
+    told = "torch 2.13.0+mine py3.11 mine this run: 2 red outcomes from 1 cause, 1 of which holds on torch 2.13.0+cu130"
+    assert page.inner_text("#verdict").startswith(told)
+    page.get_by_role("link", name="1 of which").click()
+    assert page.locator("table.matrix thead tr:first-child th").all_inner_texts()[1:] == ["2.13.0"]
+    assert page.locator("table.matrix thead tr").nth(1).locator("th").count() == 2
+    page = shown(last, mine)
+    assert page.inner_text("#verdict") == "torch 2.15.0 py3.11: no failures; 2 pass."
+    known = report({("a", CPU): failed(status="known", issue=LATE), ("b", CPU): GOOD}, cases=cases, torch="2.15.0")
+    page = shown(known)
+    assert page.inner_text("#verdict") == "torch 2.15.0 py3.11: each failure is a known issue; 1 pass, 1 known."
 
 
 def test_a_group_of_builds_is_called_all_only_if_it_is_and_by_its_dtypes_where_they_differ(shown: Shower) -> None:

@@ -121,6 +121,7 @@ async function start() {
   }
   model = modelOf(await unpack(0));
   makeForm();
+  find("verdict").replaceChildren(...verdict().filter((child) => child instanceof Node || typeof child === "string"));
   find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, sign(name), ` ${name}`), h("dd", {}, explanation)]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
   document.querySelector(".skip")?.addEventListener("click", (event) => {
