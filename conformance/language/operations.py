@@ -29,7 +29,8 @@ WHY = (
 )
 WAYS = (
     "backward", "forward mode", "backward twice", "forward over backward", "backward over forward", "batched gradients",
-    "incoming gradients", "memory", "writes", "accumulation", "per sample", "on meta", "native dtype",
+    "incoming gradients", "memory", "writes", "accumulation", "per sample", "saved elsewhere", "on meta",
+    "native dtype",
 )  # fmt: skip
 DEVICES = ("cpu",)  # on which the points and their tolerances have been tried
 OF_SEVERAL = "some inputs"  # the way that needs more than one input

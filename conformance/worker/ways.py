@@ -186,6 +186,14 @@ def incoming_gradients(trial: Trial) -> Judgement:
     ]))  # fmt: skip
 
 
+def saved_elsewhere(trial: Trial) -> Judgement:
+    """Keep copies of what is saved, made when it is saved: the gradient is the same."""
+    leaves = trial.leaves()
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda kept: kept):
+        found = trial.operation.gradients(leaves, trial.on_device(trial.given))
+    return trial.wrong_gradients("the gradient from copies of what was saved", found, trial.given)
+
+
 def accumulation(trial: Trial) -> Judgement:
     """Go backward twice: the gradients add up, and what was given stays as it was."""
     leaves, given = trial.leaves(), trial.on_device(trial.given)
@@ -363,4 +371,5 @@ NARROW: Dict[str, Differentiation] = {"forward mode": forward_mode, "backward tw
 ONCE: Dict[str, Differentiation] = {
     "some inputs": some_inputs, "batched gradients": batched_gradients, "incoming gradients": incoming_gradients,
     "memory": memory, "writes": writes, "accumulation": accumulation, "per sample": per_sample,
+    "saved elsewhere": saved_elsewhere,
 }  # fmt: skip

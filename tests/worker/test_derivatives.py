@@ -231,6 +231,26 @@ def test_a_gradient_that_is_the_given_one_is_found() -> None:
     assert "accumulation" in wrong_ways(Kept.apply, {"x": ["n"]})
 
 
+def test_what_is_saved_before_it_is_written_is_found() -> None:
+    class Early(torch.autograd.Function):  # type: ignore[misc]  # see above
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            scale = torch.zeros_like(x)
+            ctx.save_for_backward(scale.view_as(scale))  # an input or a result has its version checked
+            return x * 2, scale
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:  # noqa: ARG004 - its signature is given
+            return g * ctx.saved_tensors[0]
+
+    def late(x: torch.Tensor) -> torch.Tensor:
+        result, scale = Early.apply(x)
+        scale.data.fill_(2)
+        return result
+
+    assert wrong_ways(late, {"x": ["n"]}) == {"saved elsewhere"}
+
+
 def test_another_shape_on_meta_is_found() -> None:
     assert wrong_ways(lambda x: x.exp()[: 1 + x.is_meta], {"x": ["n"]}) == {"on meta"}
 
