@@ -16,8 +16,14 @@ import torch
 
 from conformance.worker.sandbox import MODULE
 
-OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of compiled functions, and deletes itself
+OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of functions, and deletes itself
 SEED = 0
+
+
+def forget(names: Dict[str, Any]) -> None:
+    """Delete names, but for the compiler's, which it deletes when the code is collected that it has made for them."""
+    for name in [name for name in names if not OF_COMPILER.match(name)]:
+        del names[name]
 
 
 def prepare_process() -> None:
@@ -161,8 +167,7 @@ class GlobalState:
         self.restore_classes()
         place = sys.modules.pop(MODULE, None)  # the module of compiled functions
         if place is not None:
-            for name in [name for name in vars(place) if not OF_COMPILER.match(name)]:
-                delattr(place, name)
+            forget(vars(place))
         # Collect before restoring modes: a generator that a case left open restores its own when it is collected.
         # What is left is torch's, for example modules that it has imported; without it the next collections are fast.
         # A full collection is slow, and needed only if the case has collected: what survived that is in the last one.

@@ -20,7 +20,7 @@ from conformance.worker.failures import (
     failures_of_warnings,
     may_have_other_words,
 )
-from conformance.worker.isolation import GlobalState
+from conformance.worker.isolation import GlobalState, forget
 from conformance.worker.lacking import COPIED, declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import is_alike
@@ -69,7 +69,7 @@ class Runner:
                 warnings.simplefilter("always")
                 outcome = run.guarded(go or CaseRun.all_steps)
         finally:
-            run.names.clear()
+            forget(run.names)
             del run
             self.global_state.restore()
         outcome["seconds"] = round(time.perf_counter() - begin, 6)

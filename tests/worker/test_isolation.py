@@ -21,7 +21,7 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
 from conformance.worker.engine import Engine
-from conformance.worker.isolation import global_hooks
+from conformance.worker.isolation import forget, global_hooks
 
 TARGET = Target(device="cpu", dtype="float32")
 
@@ -357,6 +357,12 @@ def test_a_program_is_run_as_it_is_sent(engine: Engine) -> None:
     sent = json.dumps(program_of(case, TARGET, torch.__version__))
     engine.run({"n": 1, **json.loads(sent)})
     assert json.dumps(program_of(case, TARGET, torch.__version__)) == sent
+
+
+def test_names_are_forgotten_but_for_those_of_the_compiler() -> None:
+    names = {"x": 1, "f_1": 2, "__compiled_fn_1": 3, "left_140_c0": 4}
+    forget(names)
+    assert names == {"__compiled_fn_1": 3, "left_140_c0": 4}
 
 
 def test_keys_of_the_dispatcher_that_a_case_leaves_turned_off_end_the_process() -> None:
