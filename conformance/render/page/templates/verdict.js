@@ -54,7 +54,7 @@ function verdict() {
   const count = outcomesOf(own, red);
   const causes = own.causes.filter(([cause]) => model.index.causes[cause][3]).length;
   const told = [h("strong", {}, nameOfBuild(own)), ": "];
-  if (count === 0) told.push(outcomesOf(own, ["known"]) ? "each failure is a known issue" : "no failures");
+  if (count === 0) told.push(outcomesOf(own, statusNames((status) => status.is_wrong && !status.is_red)) ? "each failure is a known issue" : "no failures");
   else told.push(inward(start, { build: [own.id], status: red }, {}, counted(count, "red outcome")), " from ", inward(start, { page: "build", id: own.id }, {}, counted(causes, "cause")));
   const other = buildBeside(own);
   if (other && count > 0) {
