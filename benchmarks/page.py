@@ -42,7 +42,7 @@ from conformance.model.report import (
     footer_of,
 )
 from conformance.model.rule import Rule
-from conformance.render.page.page import page_of
+from conformance.render.page.page import Suite, page_of
 from conformance.render.script.script import script_of
 
 RELEASES = "1.13.1 2.0.1 2.1.2 2.2.2 2.3.1 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0".split()
@@ -178,7 +178,7 @@ def main() -> None:
     gc.freeze()  # as pytest's session has it
     for several in (reports[:1], reports):
         begin = time.perf_counter()
-        page = page_of(several, script_of=scripts.get)
+        page = page_of(several, suite=Suite(script_of=scripts.get))
         seconds = time.perf_counter() - begin
         print(f"{len(several):3} builds of {options.items}: made in {seconds:.2f} s, {len(page) / 2**20:.1f} MiB")
     with tempfile.TemporaryDirectory() as name:

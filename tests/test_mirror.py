@@ -50,6 +50,7 @@ ELSEWHERE = {
     "pytest_plugin/protocol": "pytest_plugin/test_plugin.py",
     "pytest_plugin/session": "pytest_plugin/test_plugin.py",
     "render/failure": "pytest_plugin/test_plugin.py",
+    "render/page/expected": "render/page/test_tables.py",
     # A command is a few lines that read, call and print: all are given to the command line, and judged by what comes.
     "cli/badge": "cli/test_main.py",
     "cli/bisect": "releases/test_bisect.py",

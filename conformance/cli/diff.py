@@ -3,15 +3,16 @@
 import argparse
 from pathlib import Path
 
-from conformance.cli.input import add_renames, load, renames_of, worded
+from conformance.cli.input import add_renames, load, renames_of, shipped, worded
 from conformance.cli.output import CommandError, json_text, put
 from conformance.language.renames import Renames
 from conformance.render import diff as words
+from conformance.render.expected import expectation_by
 from conformance.results.diff import GATES, MEANINGS, Difference, Differences, compare, record_of, why_incomparable
 from conformance.results.renamed import earlier_ids, joined
 
 KINDS = "\n".join(
-    f"{'*' if kind in GATES else ' '} {kind.replace('-', ' '):16} {text}" for kind, text in MEANINGS.items()
+    f"{'*' if kind in GATES else ' '} {kind.replace('-', ' '):19} {text}" for kind, text in MEANINGS.items()
 )
 DESCRIPTION = f"""\
 Compares two reports, each case on each target, and says whether something got worse: a gate for CI.
@@ -62,7 +63,7 @@ def difference(old: Path, new: Path, renames: Renames) -> Difference:
     why = why_incomparable(before, after)
     if why:
         raise CommandError(f"{old} and {new} can't be compared: {why}", "are these the right files?")
-    return compare(before, after, earlier)
+    return compare(before, after, earlier, expectation_by(lambda: shipped()[0]))
 
 
 def differences(old: Path, new: Path, renames: Renames) -> Differences:

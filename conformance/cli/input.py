@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from conformance.cli.output import CommandError
@@ -71,6 +72,7 @@ def worded(reports: list[Report]) -> list[Report]:
     return filled(reports, [case_record(case, rules) for case in cases], rules.values())
 
 
+@cache
 def shipped() -> tuple[list[Case], Mapping[str, Rule]]:
     """Return the cases that come with the suite, and their rules."""
     place = shipped_cases()

@@ -6,7 +6,7 @@ from pathlib import Path
 from conformance.cli.input import add_renames, add_reports, read, renames_of, shipped
 from conformance.cli.output import CommandError, put, save
 from conformance.model.report import without_machine
-from conformance.render.page.page import page_of
+from conformance.render.page.page import Suite, page_of
 from conformance.render.script.script import script_for
 
 DESCRIPTION = """\
@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("none of the reports can be read", "; ".join(skipped))
     if options.without_machines:
         found = [without_machine(report) for report in found]
-    scripts = {(case.id, case.digest): script_for(case) for case in shipped()[0]}
-    save(options.output, page_of(found, skipped, scripts.get))
+    cases = {(case.id, case.digest): case for case in shipped()[0]}
+    scripts = {revision: script_for(case) for revision, case in cases.items()}
+    save(options.output, page_of(found, skipped, Suite(script_of=scripts.get, case_of=cases.get)))
     put(f"{options.output}\n")
     return 0

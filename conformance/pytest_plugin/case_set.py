@@ -189,12 +189,21 @@ class CaseSet:
         facts = (self.facts[file], "steps", torch)
         return Packed(str, self.cache.kept(Blocks, facts, lambda: blocks_of(encoded_steps_of(self.whole(file), torch))))
 
+    def revision(self, revision: tuple[str, str]) -> Case | None:
+        """Return the case with this id and digest, if it has been read."""
+        case = self.listed_revision(revision)
+        return None if case is None else self.whole_case(case)
+
+    def listed_revision(self, revision: tuple[str, str]) -> ListedCase | None:
+        case = self.ids.get(revision[0])
+        return case if case is not None and case.digest == revision[1] else None
+
     def script(self, revision: tuple[str, str]) -> Script | None:
         """Return the stand-alone script of the case with this id and digest, if it has been read."""
         from conformance.render.script.script import Script, script_for  # noqa: PLC0415 - only the page needs them
 
-        case = self.ids.get(revision[0])
-        if case is None or case.digest != revision[1]:
+        case = self.listed_revision(revision)
+        if case is None:
             return None
         file = case.file
         if file != self.scripts[0]:

@@ -143,7 +143,7 @@ class Recorder:
     def write_page(self, report: Report) -> None:
         """Write the page of this run and the published reports."""
         from conformance.render.page.details import Keepers  # noqa: PLC0415 - see above
-        from conformance.render.page.page import page_of  # noqa: PLC0415 - see above
+        from conformance.render.page.page import Suite, page_of  # noqa: PLC0415 - see above
 
         published: list[Report] = []
         skipped: list[str] = []
@@ -170,8 +170,9 @@ class Recorder:
         drawings = PageCache[Any](known.cache, Any, own.build, forgets=False)
         parts = PageCache[str](known.cache, str, own.build, forgets=True)
         reports = [*filled([*published, own])[:-1], own]
+        suite = Suite(script_of=known.script, case_of=known.revision)
         kept = Keepers(drawing=drawings.of, part=parts.of)
-        write_whole(self.page, page_of(reports, skipped, known.script, own=own, kept=kept))
+        write_whole(self.page, page_of(reports, skipped, suite, own=own, kept=kept))
         drawings.keep()
         parts.keep()
 

@@ -97,7 +97,14 @@ def entry_of(difference: Difference, change: Change) -> dict[str, Any]:
 
 
 def accounts(change: Change) -> list[tuple[str, str]]:
-    """Return a line for each of the two outcomes: what was wrong, or why it did not run."""
+    """Return lines for the two outcomes: what was wrong, or why it did not run; or what is expected of each."""
+    if change.expected:
+        sides = [(("before", before), ("since", after)) for _, before, after in change.expected]
+        return [
+            (f"{place}, {when}" if place else when, shortened(text, LONG))
+            for (place, *_), both in zip(change.expected, sides, strict=True)
+            for when, text in both
+        ]
     old = outcome_line(change.old) if change.old else ""
     new = outcome_line(change.new) if change.new else "this target is no longer planned"
     return [(when, text) for when, text in (("was", old), ("now", new)) if text]

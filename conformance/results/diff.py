@@ -11,21 +11,28 @@ earlier case left it out.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
 
+from conformance.language import versions
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Report, SuiteVersion
 from conformance.model.rule import Rule
 from conformance.model.status import TABLE, Verdict
 from conformance.results.fingerprint import fingerprint
 
-FORMAT = 2
+FORMAT = 3
 
+# Of what holds in both reports because other things are expected of the second one's release, what counts more first.
+ExpectedKind = Literal[
+    "behaviour-changed", "error-type-changed", "newly-asked", "message-changed", "expectation-changed"
+]  # fmt: skip
+EXPECTED: tuple[ExpectedKind, ...] = get_args(ExpectedKind)
 Kind = Literal[
-    "regressed", "changed-failure", "newly-not-run", "suite-defect", "expected-failure", "fixed", "newly-run",
+    "regressed", "changed-failure", "newly-not-run", "suite-defect", "behaviour-changed", "error-type-changed",
+    "expected-failure", "fixed", "newly-asked", "message-changed", "expectation-changed", "newly-run",
     "wording-changed", "edited", "added", "removed",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -35,8 +42,13 @@ MEANINGS: dict[Kind, str] = {
     "changed-failure": "red before and now, but at another step, at other places or with another error",
     "newly-not-run": "ran before; now not run, unsupported, or its target is gone",
     "suite-defect": "the suite itself failed, before or now, so that nothing can be said of torch",
+    "behaviour-changed": "holds in both, where a program observes something else on the two releases",
+    "error-type-changed": "holds in both, with an error or a warning of another type",
     "expected-failure": "fails as a known issue says, and did not before",
     "fixed": "red or known before; now a pass, or a known issue that no longer fails",
+    "newly-asked": "holds in both, but some of it is asked of one of the releases alone",
+    "message-changed": "holds in both, with an error or a warning in other words",
+    "expectation-changed": "holds in both, where other things are expected, by a case that this suite doesn't have",
     "newly-run": "not run or unsupported before; now a pass",
     "wording-changed": "fails, is known or isn't run as before, in other words",
     "edited": "the case itself has changed, so that its outcomes can't be compared",
@@ -70,6 +82,8 @@ absent      added!         added!         added!         added!             adde
 """  # noqa: E501 - a table is read across
 
 Decision = dict[Degree, Kind | None]
+Words = tuple[str, str, str]  # the expression or step, what is expected of it on one release, and on the other
+Expectation = tuple[ExpectedKind, tuple[Words, ...]]
 
 
 def decision(entry: str) -> Decision:
@@ -102,6 +116,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     old: Outcome | None
     new: Outcome | None
+    expected: tuple[Words, ...] = ()  # what is expected otherwise
 
     @property
     def gates(self) -> bool:
@@ -163,8 +178,35 @@ def why_incomparable(old: Report, new: Report) -> str:
     return "they have no case in common" if any(ids) and not ids[0] & ids[1] else ""
 
 
-def compare(old: Report, new: Report, earlier: Mapping[str, str] | None = None) -> Difference:
-    """Return what changed from `old` to `new`; `earlier` are the ids that cases had when `old` was written."""
+def by_conditions(record: CaseRecord, older: str, newer: str) -> Expectation | None:
+    """Return whether a case expects other things of one release of torch than of another, without knowing which."""
+    return ("expectation-changed", ()) if conditions_held(record, older) != conditions_held(record, newer) else None
+
+
+def conditions_held(record: CaseRecord, torch: str) -> tuple[str, ...]:
+    """Return those conditions on torch in a case that a release fulfils."""
+    stated = [text for step in record.steps for text in (step.torch, *step.variants) if text]
+    return tuple(text for text in dict.fromkeys(stated) if is_fulfilled(text, torch))
+
+
+def is_fulfilled(condition: str, torch: str) -> bool:
+    try:
+        return versions.holds(condition, torch)
+    except ValueError:
+        return False
+
+
+def compare(
+    old: Report,
+    new: Report,
+    earlier: Mapping[str, str] | None = None,
+    expectation: Callable[[CaseRecord, str, str], Expectation | None] = by_conditions,
+) -> Difference:
+    """Return what changed from `old` to `new`.
+
+    `earlier` are the ids that cases had when `old` was written; `expectation` returns what a case that holds on two
+    releases of torch expects otherwise on the second, or None.
+    """
     earlier = earlier or {}
     cases = {case.id: case for report in (old, new) for case in report.cases}
     digests = [{case.id: case.digest for case in report.cases} for report in (old, new)]
@@ -178,10 +220,13 @@ def compare(old: Report, new: Report, earlier: Mapping[str, str] | None = None) 
         stand = [standing(each, case in known) for each, known in ((was, digests[0]), (now, digests[1]))]
         is_joined = case in earlier and stand[0] == "held" and stand[1] != "lacking"
         kind = DECISIONS[stand[0]][stand[1]][degree(was, now, case in edited and not is_joined)]
+        words: tuple[Words, ...] = ()
+        if kind is None and stand == ["held", "held"]:
+            kind, words = expectation(cases[case], old.build.torch, new.build.torch) or (None, words)
         if kind is None:
             unchanged += 1
         else:
-            changes.append(Change(kind=kind, case=cases[case], target=target, old=was, new=now))
+            changes.append(Change(kind=kind, case=cases[case], target=target, old=was, new=now, expected=words))
     listed = tuple(sorted(changes, key=lambda change: KINDS.index(change.kind)))
     joined = {case: earlier[case] for case in digests[0] if case in earlier}
     return Difference(old=old, new=new, changes=listed, unchanged=unchanged, earlier=joined)
@@ -235,6 +280,7 @@ def record_of(difference: Difference) -> dict[str, Any]:
                 "kind": change.kind, "gates": change.gates, "case": change.case.id, "target": change.target,
                 "file": change.case.file, "line": change.case.line, "rules": list(change.case.rules),
                 "earlier": difference.earlier.get(change.case.id),
+                "expected": [dict(zip(("place", "before", "after"), words, strict=True)) for words in change.expected],
                 "old": change.old and outcome_record(change.old), "new": change.new and outcome_record(change.new),
             }
             for change in difference.changes

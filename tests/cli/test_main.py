@@ -132,8 +132,9 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     assert shipped is not None
 
-    def page_of(reports: Any, skipped: Any, script_of: Any) -> str:
-        assert script_of((shipped.id, shipped.digest)) is not None
+    def page_of(reports: Any, skipped: Any, suite: Any) -> str:
+        assert suite.script_of((shipped.id, shipped.digest)) is not None
+        assert suite.case_of((shipped.id, shipped.digest)) is shipped
         asked.extend([list(reports), list(skipped)])
         return "<html>"
 
@@ -368,7 +369,7 @@ def test_help_of_diff_says_which_kinds_gate(capsys: pytest.CaptureFixture[str]) 
         cli.main(["diff", "--help"])
     text = capsys.readouterr().out
     for kind, meaning in MEANINGS.items():
-        assert f"\n{'*' if kind in GATES else ' '} {kind.replace('-', ' '):16} {meaning}\n" in text
+        assert f"\n{'*' if kind in GATES else ' '} {kind.replace('-', ' '):19} {meaning}\n" in text
 
 
 def test_run_leaves_help_to_pytest(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from conformance.model.graph import Graph
 from conformance.model.report import CaseRecord
 from conformance.render.page.layout import drawing_of
-from conformance.render.page.matrix import Matrix, is_fulfilled
+from conformance.render.page.matrix import Matrix
 from conformance.render.script.script import Script
-from conformance.results.diff import outcome_record
+from conformance.results.diff import is_fulfilled, outcome_record
 from conformance.results.store import encoded
 
 Part = TypeVar("Part")
@@ -63,7 +63,7 @@ def left_out(matrix: Matrix, record: CaseRecord) -> list[tuple[int, list[int]]]:
     """Return the lines, from 0 in the text, of steps that conditions leave out on builds, and those builds."""
     builds = [report.build for report in matrix.reports]
     lines = [
-        (step.line - record.line, [at for at, build in enumerate(builds) if not is_fulfilled(step.torch, build)])
+        (step.line - record.line, [at for at, build in enumerate(builds) if not is_fulfilled(step.torch, build.torch)])
         for step in record.steps
         if step.torch
     ]

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from conformance.language import versions
-from conformance.model.build import DTYPES, IN_TREE, Build
+from conformance.model.build import DTYPES, IN_TREE
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Pair, Report
 from conformance.model.rule import Rule
@@ -18,7 +17,7 @@ from conformance.render.page.builds import builds_of, release_key
 from conformance.render.page.causes import PageCauses, page_causes
 from conformance.render.text import LONG, shortened
 from conformance.results.compact import is_bare
-from conformance.results.diff import wording_of
+from conformance.results.diff import is_fulfilled, wording_of
 from conformance.results.fingerprint import fingerprint
 
 # One letter for each status, in their order from a on; a blank is for what was not planned.
@@ -178,16 +177,9 @@ def variants_of(matrix: Matrix) -> dict[str, tuple[list[str], list[int]]]:
         conditions = list(dict.fromkeys(filter(None, stated)))
         if conditions:
             held = [
-                " and ".join(text for text in conditions if is_fulfilled(text, report.build))
+                " and ".join(text for text in conditions if is_fulfilled(text, report.build.torch))
                 for report in matrix.reports
             ]
             places = {text: place for place, text in enumerate(dict.fromkeys(held))}
             variants[str(number)] = list(places), [places[text] for text in held]
     return variants
-
-
-def is_fulfilled(condition: str, build: Build) -> bool:
-    try:
-        return versions.holds(condition, build.torch)
-    except ValueError:
-        return False

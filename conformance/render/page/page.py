@@ -1,13 +1,15 @@
 """The compatibility report as one self-contained HTML page.
 
-The page holds an index, which it unpacks when it is opened, and the details of the cases in parts, which it unpacks
-when one of their cases is opened. Each is deflated JSON in base64, which is small and can't contain markup.
+The page holds an index, which it unpacks when it is opened; the details of the cases in parts, which it unpacks when
+one of their cases is opened; and last what cases expect otherwise on other releases, for the changes between two.
+Each is deflated JSON in base64, which is small and can't contain markup.
 """
 
 import base64
 import hashlib
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from conformance import __version__
+from conformance.model.case import Case
 from conformance.model.report import CaseRecord, Report, now
 from conformance.model.status import STATUSES
 from conformance.render.page.details import NOTHING_KEPT, Keepers, details_of, inputs_of
+from conformance.render.page.expected import expected_of
 from conformance.render.page.matrix import Matrix, index_of, matrix_of
 from conformance.render.page.tables import tables
 from conformance.render.script.script import Script, snippets_for
@@ -33,29 +37,41 @@ CHUNK = 128  # cases in a part: those of one file are alike, and compress well
 LEVEL = 5  # of compression: higher ones take longer for little gain
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """What returns the script of a revision of a case that the suite has, and the case itself, or None."""
+
+    script_of: Callable[[Revision], Script | None] = lambda _: None
+    case_of: Callable[[Revision], Case | None] = lambda _: None
+
+
+NO_SUITE = Suite()
+
+
 def page_of(
     reports: Sequence[Report],
     skipped: Sequence[str] = (),
-    script_of: Callable[[Revision], Script | None] = lambda _: None,
+    suite: Suite = NO_SUITE,
     *,
     own: Report | None = None,
     kept: Keepers = NOTHING_KEPT,
 ) -> str:
     """Return the page of `reports`.
 
-    `skipped` holds the reasons why other reports were left out; `script_of` returns the script of a revision of a case
-    that the suite has; `own` is the report of the run that has just ended; `kept` returns what may be known from an
-    earlier page.
+    `skipped` holds the reasons why other reports were left out; `own` is the report of the run that has just ended;
+    `kept` returns what may be known from an earlier page.
     """
     matrix = matrix_of(reports)
-    shared = {**tables(), "chunk": CHUNK, "snippets": snippets_for(matrix.reports)}
+    last = 1 + -(-len(matrix.cases) // CHUNK)
+    shared = {**tables(), "chunk": CHUNK, "last": last, "snippets": snippets_for(matrix.reports)}
     index = {**index_of(matrix, own), **shared}
     parts = [packed(index)]
     releases = [report.build.torch for report in matrix.reports]
     for at in range(0, len(matrix.cases), CHUNK):
-        chunk = [(matrix, each, script_of((each.id, each.digest))) for each in matrix.cases[at : at + CHUNK]]
+        chunk = [(matrix, each, suite.script_of((each.id, each.digest))) for each in matrix.cases[at : at + CHUNK]]
         inputs = encoded([releases, *(inputs_of(*each) for each in chunk)])
         parts.append(kept.part(inputs, partial(part_of, chunk, kept)))
+    parts.append(packed(expected_of(matrix, lambda case: suite.case_of((case.id, case.digest)))))
     style, script = assets()
     return template().render(
         version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,

@@ -4,11 +4,10 @@ from typing import Any
 
 from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import MARKS
-from conformance.results.diff import DECISIONS, DEGREES, MEANINGS, Decision
+from conformance.results.diff import DECISIONS, DEGREES, EXPECTED, GATES, KINDS, MEANINGS, Decision, Kind
 
-# A kind that only the page has: `diff` compares outcomes alone, the page also what is expected on each release.
-EXPECTATION = "expectation-changed"
-EXPECTATION_MEANING = "holds in both, but different things are expected on the two releases"
+# The kind of what holds in both reports by other alternatives of the case, until it is looked up what these expect.
+EXPECTATION: Kind = "expectation-changed"
 FACTS = "sign role severity explanation verdict is_red is_wrong is_run tells_of_torch".split()  # of a status
 
 
@@ -19,7 +18,8 @@ def tables() -> dict[str, Any]:
             {"name": status, "mark": MARKS[status], **{fact: getattr(TABLE[status], fact) for fact in FACTS}}
             for status in STATUSES
         ],
-        "kinds": [*MEANINGS.items(), (EXPECTATION, EXPECTATION_MEANING)],
+        "kinds": [(kind, MEANINGS[kind]) for kind in KINDS], "expectation": EXPECTATION,
+        "first": [*GATES, *EXPECTED[:2]],
         "degrees": [*DEGREES[:-1], "expectation", DEGREES[-1]],
         "decisions": {
             was: {now: with_expectation(was == now == "held", each) for now, each in row.items()}

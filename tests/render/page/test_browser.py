@@ -36,7 +36,7 @@ from conformance.model.outcome import Failure, Issue, Unobserved
 from conformance.model.report import Report, StepRecord, without_machine
 from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import matrix_of
-from conformance.render.page.page import page_of
+from conformance.render.page.page import Suite, page_of
 from conformance.results.diff import compare
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -102,7 +102,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "index.html"
-    path.write_text(page_of(many_reports(), script_of=suite_of(*many_reports()).get), encoding="utf-8")
+    path.write_text(page_of(many_reports(), suite=Suite(script_of=suite_of(*many_reports()).get)), encoding="utf-8")
     return path.as_uri()
 
 
@@ -279,7 +279,7 @@ def test_the_steps_show_where_builds_diverged(opened: Opener, address: str) -> N
     path = Path(address.removeprefix("file://")).with_name("steps.html")
     pair = ("breaks", CPU)
     reports = [report({pair: GOOD}, cases=cases, torch="2.0.1"), report({pair: broken()}, cases=cases)]
-    path.write_text(page_of(reports, script_of=suite_of(*reports).get), encoding="utf-8")
+    path.write_text(page_of(reports, suite=Suite(script_of=suite_of(*reports).get)), encoding="utf-8")
     page = opened(f"{path.as_uri()}#case/breaks")
     steps = page.locator("table.steps tbody tr")
     told = [" ".join(text.split()) for text in steps.locator("td:last-child").all_inner_texts()]
@@ -389,14 +389,14 @@ def test_causes_are_printed_without_what_can_only_be_clicked(shown: Shower) -> N
 def test_what_changed_between_two_columns_is_what_the_command_line_says(opened: Opener, address: str) -> None:
     reports = matrix_of(many_reports()).reports
     page = opened(address)
-    columns = page.locator("#from option").evaluate_all("options => options.map(option => option.value)")
-    on_cpu = [column for column in columns if column.endswith("/cpu")]
+    listed = page.locator("#compare select").first.locator("option")
+    columns = listed.evaluate_all("options => options.map(option => option.value)")
+    on_cpu = [column for column in reversed(columns) if column.endswith("/cpu")]  # they begin with the newest
     for old, first in zip(reports, on_cpu, strict=True):
         for new, second in zip(reports, on_cpu, strict=True):
             page.goto(f"{address}#changes?from={quote(first)}&to={quote(second)}")
-            expect(page.locator("#sheet h1")).to_have_text("What changed")
-            expect(page.locator("#sheet")).to_contain_text(f"From torch {old.build.torch}")
-            expect(page.locator("#sheet")).to_contain_text(f"to torch {new.build.torch}")
+            title = f"What changes from torch {old.build.torch} to torch {new.build.torch}"
+            expect(page.locator("#sheet h1")).to_have_text(title)
             headings = [text.rpartition(" ") for text in page.locator("#sheet h2").all_inner_texts()]
             told = {kind.replace(" ", "-"): int(count) for kind, _, count in headings}
             said = Counter(change.kind for change in compare(old, new).changes if change.target.startswith("cpu"))
@@ -405,11 +405,12 @@ def test_what_changed_between_two_columns_is_what_the_command_line_says(opened: 
 
 def test_the_form_leads_to_what_changed(opened: Opener, address: str) -> None:
     page = opened(address)
-    page.select_option("#from", index=0)
-    page.select_option("#to", index=3)
-    page.locator("#changed").click()
-    expect(page.locator("#sheet h1")).to_have_text("What changed")
-    assert "regressed 2" in page.locator("#sheet").inner_text()
+    options = page.locator("#compare select").first.locator("option").count()
+    page.locator("#compare select").first.select_option(index=options - 1)  # the oldest
+    page.locator("#compare select").last.select_option(index=options - 4)
+    page.locator("#compare button").click()
+    expect(page.locator("#sheet h1")).to_contain_text("What changes from torch")
+    assert "regressed 2" in page.locator("#sheet").inner_text().lower()
     page.go_back()
     expect(page.locator("#matrix h1")).to_be_visible()
 
@@ -584,7 +585,7 @@ def shown(opened: Opener, tmp_path: Path) -> Shower:
 
     def show(*reports: Report, fragment: str = "", own: Report | None = None) -> Page:
         path = tmp_path / "index.html"
-        path.write_text(page_of(reports, script_of=suite_of(*reports).get, own=own), encoding="utf-8")
+        path.write_text(page_of(reports, suite=Suite(script_of=suite_of(*reports).get), own=own), encoding="utf-8")
         return opened(path.as_uri() + fragment)
 
     return show

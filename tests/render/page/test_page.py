@@ -35,7 +35,7 @@ from conformance.model.report import Report
 from conformance.model.status import STATUSES
 from conformance.render.page.details import Keepers, details_of
 from conformance.render.page.matrix import index_of, matrix_of
-from conformance.render.page.page import CHUNK, made_visible, page_of
+from conformance.render.page.page import CHUNK, Suite, made_visible, page_of
 from conformance.results.update import updated
 
 GOOD = outcome("pass")
@@ -65,10 +65,13 @@ class Elements(HTMLParser):
 
 
 def parts(page: str) -> list[Any]:
-    """Return what the page holds packed: the index, then the details in parts."""
+    """Return what the page holds packed but for the last: the index, then the details in parts."""
     found = re.findall(r'<script type="text/plain" id="part-(\d+)">([A-Za-z0-9+/=]*)</script>', page)
     assert [int(number) for number, _ in found] == list(range(len(found)))
-    return [json.loads(zlib.decompress(base64.b64decode(packed))) for _, packed in found]
+    *unpacked, expected = [json.loads(zlib.decompress(base64.b64decode(packed))) for _, packed in found]
+    assert unpacked[0]["last"] == len(unpacked)
+    assert isinstance(expected, dict)
+    return unpacked
 
 
 def plain(page: str) -> str:
@@ -157,7 +160,7 @@ def test_what_is_packed_is_the_matrix_and_the_details() -> None:
     ]
     reports[1] = msgspec.structs.replace(reports[1], graphs={"b": GRAPH})
     suite = suite_of(*reports)
-    index, details = parts(page_of(reports, script_of=suite.get))
+    index, details = parts(page_of(reports, suite=Suite(script_of=suite.get)))
     matrix = matrix_of(reports)
     scripts = {case: script for (case, _), script in suite.items()}
     assert set(scripts) == {"a", "b"}
@@ -200,8 +203,8 @@ def test_a_part_that_is_kept_is_the_one_that_would_be_made() -> None:
         return known[made_of]
 
     for name, (reports, read) in pages.items():
-        assert parts(page_of(reports, script_of=read.get, kept=Keepers(drawing=kept, part=kept))) == parts(
-            page_of(reports, script_of=read.get)
+        assert parts(page_of(reports, suite=Suite(script_of=read.get), kept=Keepers(drawing=kept, part=kept))) == parts(
+            page_of(reports, suite=Suite(script_of=read.get))
         ), name
     assert set(made) == pages.keys() - {"again"}
 
@@ -221,7 +224,7 @@ def test_hostile_text_is_in_the_page_only_packed_or_escaped() -> None:
     text = plain(page)
     for raw in ("<img", "</details>", "\x1b", "\u202e", HALF, HOSTILE):
         assert raw not in text
-    assert text.count("<script") == len(parts(page)) + 1
+    assert text.count("<script") == len(parts(page)) + 2
     assert "&lt;img src=x&gt;" in text
     assert "⟨U+202E⟩⟨U+D800⟩" in text
     index, (details,) = parts(page)
@@ -304,7 +307,7 @@ def test_names_with_half_of_a_pair_do_not_stop_the_page() -> None:
 def test_a_case_shows_the_script_of_its_own_text() -> None:
     plain_case, same_digest = valid_case("a", digest="same"), valid_case("b", digest="same", line=21)
     made = report({PAIR: GOOD, ("b", CPU): GOOD}, cases=[plain_case, same_digest])
-    first, second = parts(page_of([made], script_of=suite_of(made).get))[1]
+    first, second = parts(page_of([made], suite=Suite(script_of=suite_of(made).get)))[1]
     assert "a: The case a" in first["script"][1]
     assert "b: The case b" in second["script"][1]
 
@@ -313,7 +316,7 @@ def test_a_case_that_the_suite_does_not_have_at_its_digest_has_no_script() -> No
     own, another = valid_case("a"), valid_case("a", digest="another")
     suite = suite_of(report({PAIR: GOOD}, cases=[own]))
     for record, has_script in ((own, True), (another, False)):
-        ((details,),) = parts(page_of([report({PAIR: GOOD}, cases=[record])], script_of=suite.get))[1:]
+        ((details,),) = parts(page_of([report({PAIR: GOOD}, cases=[record])], suite=Suite(script_of=suite.get)))[1:]
         assert (details["script"] is not None) is has_script
         assert details["steps"] == [5, 6, 7, 10, 11]
 

@@ -2,26 +2,28 @@
 
 const ROWS_AT_ONCE = 200;
 
-/** @typedef {{kind: string, item: number, dtype: number, before: string, after: string, message: string}} Change */
+/** @typedef {{kind: string, item: number, dtype: number, before: string, after: string, message: string, words: Words[]}} Change */
 
 /**
  * Return every change from one column to another.
  * @param {Column} from
  * @param {Column} to
+ * @param {Expected} [expected]
  * @returns {Change[]}
  */
-function changesBetween(from, to) {
+function changesBetween(from, to, expected = {}) {
   /** @type {Change[]} */
   const changes = [];
   model.index.dtypes.forEach((_, dtype) => {
     const [first, second] = [from.tracks[dtype], to.tracks[dtype]];
     for (const item of model.cases) {
-      const kind = kindOf(from, to, dtype, item.number);
+      const decided = kindOf(from, to, dtype, item.number);
+      const [kind, words] = decided === model.index.expectation ? expectationOf(from, to, item.number, expected) : [decided, []];
       if (!kind) continue;
       const now = second?.message[item.number] ?? -1;
       const noted = now >= 0 ? now : first?.message[item.number] ?? -1; // where there is no message now, the earlier one
       const [before, after] = [statusOf(first, item.number), statusOf(second, item.number)];
-      changes.push({ kind, item: item.number, dtype, before, after, message: noted < 0 ? "" : model.index.messages[noted] });
+      changes.push({ kind, item: item.number, dtype, before, after, message: noted < 0 ? "" : model.index.messages[noted], words });
     }
   });
   return changes;
@@ -47,38 +49,80 @@ function kindOf(from, to, dtype, item) {
   return model.index.decisions[was.standing][now.standing][degree];
 }
 
+/**
+ * Return what a case that holds on two columns expects otherwise on the second: the kind, or null for nothing, and what.
+ * @param {Column} from
+ * @param {Column} to
+ * @param {number} item
+ * @param {Expected} expected
+ * @returns {[string | null, Words[]]}
+ */
+function expectationOf(from, to, item, expected) {
+  const places = [from, to].map((column) => variantOf(item, column));
+  const found = expected[item]?.[places.toSorted((one, other) => one - other).join("/")];
+  if (!found) return [found === null ? null : model.index.expectation, []];
+  const [kind, words] = found;
+  return [kind, places[0] < places[1] ? words : words.map(([place, before, after]) => [place, after, before])];
+}
+
 /** Return the page of what changed between two columns. @param {View} view */
-function changesSheet(view) {
+async function changesSheet(view) {
   const from = model.columns.find((column) => column.id === view.from);
   const to = model.columns.find((column) => column.id === view.to);
   if (!from || !to) return missing("columns", `${view.from} → ${view.to}`, view);
-  const changes = changesBetween(from, to);
-  const sections = model.index.kinds.flatMap(([kind, meaning]) => {
-    const own = changes.filter((entry) => entry.kind === kind);
-    return own.length === 0 ? [] : [h("section", {}, h("h2", {}, `${kind.replaceAll("-", " ")} `, h("span", { class: "count" }, String(own.length))), h("p", { class: "hint" }, meaning), changeTable(view, from, to, own))];
-  });
+  const changes = changesBetween(from, to, await unpack(model.index.last));
+  const kinds = model.index.kinds.filter(([kind]) => changes.some((entry) => entry.kind === kind));
+  const shown = kinds.filter(([kind]) => view.kind.length === 0 || view.kind.includes(kind));
   return [
-    h("h1", { tabindex: "-1" }, "What changed"),
-    h("p", {}, `From ${longName(from)} to ${longName(to)}.`),
-    ...sections,
-    sections.length === 0 && h("p", {}, "Nothing changed."),
+    h("h1", { tabindex: "-1" }, `What changes from torch ${from.build.torch} to torch ${to.build.torch}`),
+    ...(model.columns.length > 2 ? [h("p", { class: "line" }, ...comparison(view))] : [h("p", {}, `From ${longName(from)} to ${longName(to)}.`)]),
+    kinds.length > 1 && h("p", { class: "kinds" }, ...kinds.map(([kind]) => inward(view, { kind: [kind] }, { "aria-current": view.kind.includes(kind) ? "true" : null }, `${changes.filter((entry) => entry.kind === kind).length} ${spelled(kind)}`)),
+      view.kind.length > 0 && inward(view, { kind: [] }, {}, "all")),
+    ...shown.map(([kind, meaning]) => kindSection(view, from, to, kind, meaning, changes.filter((entry) => entry.kind === kind), shown.length === 1)),
+    changes.length === 0 && h("p", {}, "Nothing changed."),
   ];
+}
+
+/** @param {string} kind */
+function spelled(kind) {
+  return kind.replaceAll("-", " ");
+}
+
+/**
+ * Return the section of a kind of changes; those that matter most are unfolded.
+ * @param {View} view
+ * @param {Column} from
+ * @param {Column} to
+ * @param {string} kind
+ * @param {string} meaning
+ * @param {Change[]} own
+ * @param {boolean} isAlone
+ */
+function kindSection(view, from, to, kind, meaning, own, isAlone) {
+  const heading = h("h2", {}, `${spelled(kind)} `, h("span", { class: "count" }, String(own.length)));
+  const section = h("details", { class: "kind", open: isAlone || model.index.first.includes(kind), toggle: draw }, h("summary", {}, heading, h("span", { class: "hint" }, meaning)));
+  function draw() {
+    if (section.hasAttribute("open") && section.children.length === 1) section.append(changeTable(view, from, to, own));
+  }
+  draw();
+  return section;
 }
 
 /** @param {View} view @param {Column} from @param {Column} to @param {Change[]} changes */
 function changeTable(view, from, to, changes) {
-  const region = scrollingTable(changes[0].kind, ["Case", "Dtype", "Before", "After", "Message"], [], "changes");
+  const hasDtypes = new Set(changes.map((entry) => entry.dtype)).size > 1;
+  const hasStatuses = changes.some((entry) => entry.before !== entry.after);
+  const names = ["Case", hasDtypes && "Dtype", hasStatuses && "Before", hasStatuses && "After", "What"].filter((name) => name !== false);
+  const region = scrollingTable(changes[0].kind, names, [], "changes");
   const more = h("button", { type: "button", click: draw }, "Show more");
   let drawn = 0;
   function draw() {
     for (const entry of changes.slice(drawn, drawn + ROWS_AT_ONCE)) {
       const item = model.cases[entry.item];
-      const conditions = [from, to].map((column) => conditionOf(entry.item, column) || "—");
-      const message = entry.message || (conditions[0] === conditions[1] ? "" : conditions.join(" → "));
+      const statuses = [entry.before, entry.after].map((status) => hasStatuses && h("td", { class: "status" }, status ? sign(status) : "—", " ", status));
       region.querySelector("tbody")?.append(h("tr", {},
-        h("th", { scope: "row" }, inward(view, { page: "case", id: item.id }, {}, item.title), h("code", {}, item.id)),
-        h("td", {}, model.index.dtypes[entry.dtype]), h("td", { class: "status" }, entry.before ? sign(entry.before) : "—", " ", entry.before),
-        h("td", { class: "status" }, entry.after ? sign(entry.after) : "—", " ", entry.after), h("td", { class: "message" }, message)));
+        h("th", { scope: "row" }, inward(view, { page: "case", id: item.id }, { title: item.id }, item.title)),
+        hasDtypes && h("td", {}, model.index.dtypes[entry.dtype]), ...statuses, h("td", { class: "message" }, ...whatChanged(entry, from, to))));
     }
     drawn += ROWS_AT_ONCE;
     more.hidden = drawn >= changes.length;
@@ -86,4 +130,16 @@ function changeTable(view, from, to, changes) {
   draw();
   region.append(more);
   return region;
+}
+
+/** @param {Change} entry @param {Column} from @param {Column} to @returns {Child[]} */
+function whatChanged(entry, from, to) {
+  if (entry.words.length === 0) {
+    const conditions = [from, to].map((column) => conditionOf(entry.item, column) || "—");
+    return [entry.message || (conditions[0] === conditions[1] ? "" : conditions.join(" → "))];
+  }
+  const parts = entry.words.map((/** @type {Words} */ [place, before, after]) => [place && h("code", {}, place), place && ": ", h("span", { class: "before" }, before), " → ", h("span", { class: "after" }, after)]);
+  const more = parts.length > 1 && ` and ${parts.length - 1} more`;
+  const copies = parts[0].map((part) => (part instanceof Node ? part.cloneNode(true) : part));
+  return [h("details", { class: "words" }, h("summary", {}, h("span", { class: "first" }, ...copies), more), h("ul", {}, ...parts.map((part) => h("li", {}, ...part))))];
 }

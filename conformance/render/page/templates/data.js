@@ -8,7 +8,7 @@
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
-/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, snippets: Record<string, string>}} Index */
+/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], first: string[], expectation: string, degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, last: number, snippets: Record<string, string>}} Index */
 
 /** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, wording: Int32Array, cause: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
@@ -20,6 +20,9 @@
 /** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], unobserved?: {line: number, path: string, reason: string}[], traceback?: [number, string][], reason?: string, stderr?: string, issue?: {status: string, reason: string, link?: string}}} Outcome */
 /** @typedef {{size: [number, number], boxes: [string, string[], number, number, number, number][], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
 /** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][]}} Details */
+
+/** @typedef {[place: string, before: string, after: string]} Words */
+/** @typedef {Record<string, Record<string, [kind: string, words: Words[]] | null>>} Expected by case and two of its alternatives, as in 0/1 */
 
 /** @type {Model} */
 let model; // of this page, set once it is unpacked

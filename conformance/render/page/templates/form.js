@@ -55,15 +55,22 @@ function boxes(name) {
   return [...document.querySelectorAll("#find input[type=checkbox]")].map((box) => /** @type {HTMLInputElement} */ (box)).filter((box) => box.name === name);
 }
 
-/** Return two lists of columns, and a button that opens the changes between them. */
-function comparison() {
-  const options = () => model.columns.map((column) => h("option", { value: column.id }, longName(column)));
-  const from = /** @type {HTMLSelectElement} */ (h("select", { id: "from" }, ...options()));
-  const to = /** @type {HTMLSelectElement} */ (h("select", { id: "to" }, ...options()));
-  to.selectedIndex = model.columns.length - 1;
-  from.selectedIndex = Math.max(0, model.columns.length - 2);
-  const click = () => go({ page: "changes", id: "", from: from.value, to: to.value });
-  const button = h("button", { type: "button", id: "changed", click }, "Show what changed");
+/**
+ * Return two lists of columns, the newest first, and a button that opens the changes between them.
+ *
+ * Without a view, the second is the build that the verdict is on, and the first the one before it.
+ * @param {View} [view]
+ */
+function comparison(view) {
+  const newest = model.columns.toReversed();
+  const options = () => newest.map((column) => h("option", { value: column.id }, longName(column)));
+  const from = /** @type {HTMLSelectElement} */ (h("select", {}, ...options()));
+  const to = /** @type {HTMLSelectElement} */ (h("select", {}, ...options()));
+  const own = newest.find((column) => column.build === ownBuild()) ?? newest[0];
+  to.value = view?.to ?? own.id;
+  from.value = view?.from ?? (newest[newest.indexOf(own) + 1] ?? newest.find((column) => column !== own) ?? own).id;
+  const click = () => go({ page: "changes", id: "", kind: [], from: from.value, to: to.value });
+  const button = h("button", { type: "button", class: "changed", click }, "Show what changed");
   return [h("label", {}, "From ", from), h("label", {}, "to ", to), button];
 }
 
@@ -76,9 +83,5 @@ function showForm(view) {
     for (const box of boxes(name)) box.checked = view[name].includes(box.value);
     const label = document.querySelector(`.choice[data-name=${name}] .chosen`);
     if (label) label.textContent = view[name].length ? `: ${view[name].length} chosen` : ": all";
-  }
-  for (const name of /** @type {const} */ (["from", "to"])) {
-    const select = /** @type {HTMLSelectElement | null} */ (document.getElementById(name));
-    if (select && view[name]) select.value = view[name];
   }
 }

@@ -59,7 +59,7 @@ async function route() {
   /** @type {Child[]} */
   let content = [];
   if (isMatrix) drawMatrix();
-  else if (asked.page === "changes") content = changesSheet(asked);
+  else if (asked.page === "changes") content = await changesSheet(asked);
   else if (asked.page === "case") {
     const item = model.byId.get(asked.id);
     content = item ? caseSheet(asked, item, await detailsOf(item)) : missing("case", asked.id, asked);

@@ -1,8 +1,8 @@
 // The view: which page and which filters, as the fragment of the address holds them.
 
-/** @typedef {{page: string, id: string, q: string, status: string[], device: string[], dtype: string[], topic: string[], level: string[], build: string[], cause: string[], differ: boolean, from: string, to: string, flip: string[]}} View */
+/** @typedef {{page: string, id: string, q: string, status: string[], device: string[], dtype: string[], topic: string[], level: string[], build: string[], cause: string[], kind: string[], differ: boolean, from: string, to: string, flip: string[]}} View */
 
-const LISTS = /** @type {const} */ (["status", "device", "dtype", "topic", "level", "build", "cause", "flip"]);
+const LISTS = /** @type {const} */ (["status", "device", "dtype", "topic", "level", "build", "cause", "kind", "flip"]);
 const TEXTS = /** @type {const} */ (["q", "from", "to"]);
 
 /**
@@ -17,7 +17,7 @@ function viewOf(fragment) {
   /** @type {View} */
   const view = {
     page: slash < 0 ? path : path.slice(0, slash), id: slash < 0 ? "" : decoded(path.slice(slash + 1)),
-    q: "", status: [], device: [], dtype: [], topic: [], level: [], build: [], cause: [], differ: given.has("differ"),
+    q: "", status: [], device: [], dtype: [], topic: [], level: [], build: [], cause: [], kind: [], differ: given.has("differ"),
     from: "", to: "", flip: [],
   };
   for (const name of TEXTS) view[name] = given.get(name) || "";
