@@ -164,6 +164,13 @@ def has_repr(device: str) -> Any:
     return "requires_grad=True" in repr(leaf)
 
 
+def has_functionalization(device: str) -> Any:
+    functionalize = getattr(getattr(torch, "func", None), "functionalize", None)
+    if functionalize is None:  # before torch 2.0
+        return True
+    return functionalize(lambda tensor: tensor * 2)(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
+
+
 # Each is given a device, and returns something false or raises an error where the device lacks the feature.
 FEATURES: Dict[str, Callable[[str], Any]] = {
     **{
@@ -186,6 +193,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "threads": has_threads,
     "subclasses": has_subclasses,
     "repr": has_repr,
+    "functionalization": has_functionalization,
 }
 
 

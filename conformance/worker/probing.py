@@ -171,7 +171,7 @@ def wait_of_accelerator(device: str) -> Callable[[], Any]:
 OF_STRIDES = re.compile(r"\baten::as_strided\b")
 NAMED = ("deepcopy", "pickle")  # errors about these say so
 # A device that lacks these raises outside of its operations.
-UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses", "repr")
+UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses", "repr", "functionalization")
 
 
 def features_of(call: Call) -> Iterator[str]:
