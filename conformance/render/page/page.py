@@ -32,7 +32,7 @@ from conformance.results.store import encoded
 Revision = tuple[str, str]  # a case's id and digest
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = "dom view data find matrix form changes graph case build verdict main".split()
+SCRIPTS = "dom view data search find matrix form changes graph case build verdict main".split()
 CHUNK = 128  # cases in a part: those of one file are alike, and compress well
 LEVEL = 5  # of compression: higher ones take longer for little gain
 

@@ -157,7 +157,7 @@ def cells(page: Page, label: str) -> list[str]:
 def test_the_page_opens_on_topics_with_the_releases_in_order(opened: Opener, address: str) -> None:
     page = opened(address)
     heads = page.locator("table.matrix thead tr").first.locator("th").all_inner_texts()
-    assert heads == ["Behaviour", "1.13.1", "2.0.1", "2.13.0"]
+    assert heads == ["Behaviour", "2.13.0", "2.0.1", "1.13.1"]
     assert rows(page) == ["All of these 5", "+ First 2", "+ Second 2", "+ Third 1"]
     assert page.locator("table.matrix thead tr").nth(1).locator("th").count() == 4
     assert "incomplete" in page.locator("table.matrix thead").inner_text()
@@ -182,14 +182,14 @@ def test_a_topic_opens_to_what_is_wrong(opened: Opener, address: str) -> None:
         "It breaks on the new release breaks", "+ The rule r.two. r.two 1", "+ Second 2", "+ Third 1",
     ]  # fmt: skip
     told = "fail: b.is_leaf: expected false, observed true (and 1 more)"
-    assert cells(page, "It breaks") == ["pass", "pass", "pass", told]
+    assert cells(page, "It breaks") == [told, "pass", "pass", "pass"]
 
 
 def test_a_search_finds_ids_titles_rules_and_messages(opened: Opener, address: str) -> None:
     page = opened(address)
     for words, found in (
         ("crashes", "1 of 5 cases"), ("NEW release", "1 of 5"), ("r.two", "2 of 5"), ("sigsegv", "1 of 5"),
-        ("observed true", "1 of 5"), ("no such thing", "0 of 5"), ("", "5 cases"),
+        ("observed true", "2 of 5"), ("nosuch thing", "0 of 5"), ("", "5 cases"),
     ):  # fmt: skip
         page.fill("#q", words)
         expect(page.locator("#found")).to_contain_text(found)
@@ -245,7 +245,7 @@ def test_what_is_wrong_is_one_click_away(opened: Opener, address: str) -> None:
 def test_a_link_shows_the_same_view(opened: Opener, address: str) -> None:
     page = opened(address)
     page.fill("#q", "the case")
-    page.get_by_role("button", name="Third").click()
+    page.get_by_role("button", name="dtypes").click()
     page.wait_for_timeout(300)
     again = opened(page.url)
     assert rows(again) == rows(page)
@@ -256,7 +256,7 @@ def test_a_case_that_runs_with_two_dtypes_opens_to_its_targets(opened: Opener, a
     page = opened(f"{address}#?q=holds")
     page.get_by_role("button", name="dtypes").click()
     assert [row for row in rows(page) if row.startswith("float")] == ["float32", "float64"]
-    assert cells(page, "float64") == ["", "", "", "pass"]
+    assert cells(page, "float64") == ["pass", "", "", ""]
 
 
 def test_the_page_of_a_case_says_all_there_is_to_say(opened: Opener, address: str) -> None:
@@ -326,7 +326,7 @@ def test_known_issues_are_named_with_their_link(opened: Opener, address: str) ->
 
 def test_the_page_of_a_build_says_what_was_planned_and_why_some_was_not_run(opened: Opener, address: str) -> None:
     page = opened(address)
-    page.locator("table.matrix thead a").last.click()
+    page.locator("table.matrix thead a").first.click()
     expect(page.locator("#sheet h1")).to_have_text("torch 2.13.0+cpu")
     text = page.locator("#sheet").inner_text()
     commit = "0123456789abcdef"
@@ -420,13 +420,12 @@ def test_the_keyboard_alone_finds_opens_and_comes_back(opened: Opener, address: 
     page.keyboard.press("/")
     page.keyboard.type("breaks")
     page.keyboard.press("ArrowDown")
-    for _ in range(3):
-        page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.textContent").startswith("It breaks on the new release")
     page.keyboard.press("Enter")
     expect(page.locator("#sheet h1")).to_be_focused()
     page.keyboard.press("Escape")
-    expect(page.locator("#matrix h1")).to_be_focused()
+    expect(page.get_by_role("link", name="It breaks on the new release")).to_be_focused()
     assert page.input_value("#q") == "breaks"
 
 
@@ -478,6 +477,7 @@ def test_every_status_can_be_read(browser: Browser, tmp_path: Path, scheme: Any)
     page.goto(f"{path.as_uri()}#?dtype=float32")
     page.wait_for_selector("#wait", state="detached")
     told = {status: cells(page, f"of-{status}") for status in STATUSES}
+    page.locator("#signs summary").click()
     legend = page.inner_text("#legend")
     found = Axe().run(page).response["violations"]
     context.close()
@@ -537,18 +537,18 @@ def test_hostile_text_is_shown_and_nothing_of_it_runs(opened: Opener, tmp_path: 
     path = tmp_path / "index.html"
     path.write_text(page_of([hostile_report(), many_reports()[0]], skipped=HOSTILE), encoding="utf-8")
     page = opened(path.as_uri() + "#?status=fail")
-    assert page.title() == "Autograd conformance"
+    assert page.title().endswith(" · Autograd conformance")
     assert HOSTILE[0] in page.locator("#table").inner_text()
     assert "⟨U+202E⟩gnp.exe⟨U+2066⟩" in page.locator("#table").inner_text()
     assert "⟨U+D800⟩ half a pair" in page.locator("#table").inner_text()
-    links = page.locator("table.matrix tbody a")
+    links = page.locator("table.matrix tbody .case a")
     for at in range(links.count()):
         links.nth(at).click()
         expect(page.locator("#sheet h1")).not_to_have_text("Not in this report")
         assert page.locator("a[href^='javascript:' i], img, iframe, #sheet script").count() == 0
         page.go_back()
         expect(page.locator("#matrix")).to_be_visible()
-    page.locator("table.matrix thead a").first.click()
+    page.locator("table.matrix thead a").last.click()
     expect(page.locator("#sheet h1")).to_have_text(f"torch {HOSTILE[0]}")
     assert page.title().endswith("Autograd conformance")
 
@@ -562,7 +562,7 @@ def test_the_policy_of_the_page_stops_what_would_get_in(browser: Browser, addres
     page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title = 1\">')")
     page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 2'}))")
     page.wait_for_timeout(100)
-    assert page.title() == "Autograd conformance"
+    assert page.title().endswith(" · Autograd conformance")
     assert any("Content Security Policy" in text for text in said)
 
 
@@ -612,7 +612,7 @@ def test_names_that_mean_something_elsewhere_are_names_here(shown: Shower) -> No
     page.reload()
     page.wait_for_selector("#wait", state="detached")
     assert rows(page) == before
-    links = page.locator("table.matrix tbody a").evaluate_all("links => links.map(a => [a.textContent, a.hash])")
+    links = page.locator("table.matrix tbody th a").evaluate_all("links => links.map(a => [a.textContent, a.hash])")
     assert len({fragment for _, fragment in links}) == len(ODD_IDS)
     for title, fragment in links:
         page.goto(page.url.partition("#")[0] + fragment)

@@ -116,7 +116,7 @@ def told_by_page(old: Report, new: Report, cases: list[Case], *, backwards: bool
     index = {**index_of(matrix), **tables()}
     given = [index, expected_of(matrix, lambda record: known.get((record.id, record.digest)))]
     program = PROGRAM.replace("[from, to]", "[to, from]") if backwards else PROGRAM
-    names = "dom view data find matrix form changes".split()
+    names = "dom view data search find matrix form changes".split()
     script = "\n".join((TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in names)
     done = subprocess.run(
         [NODE, "-e", script + program], input=encoded(given), capture_output=True, check=False, text=True

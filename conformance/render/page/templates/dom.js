@@ -98,13 +98,13 @@ function outward(address, text) {
 /**
  * Return a button that copies text and then says whether it did.
  * @param {string} what
- * @param {string} text
+ * @param {string | (() => string)} text or what returns it when it is asked for
  */
 function copyButton(what, text) {
   const label = `Copy ${what}`;
   const button = h("button", { type: "button", class: "copy", click: copy }, label);
   async function copy() {
-    button.textContent = (await copied(text)) ? "Copied" : "Could not copy; select the text instead";
+    button.textContent = (await copied(typeof text === "string" ? text : text())) ? "Copied" : "Could not copy; select the text instead";
     setTimeout(() => { button.textContent = label; }, 2000);
   }
   return button;

@@ -1,19 +1,14 @@
 // Finds the cases that a view asks for, and lays them out in rows: topics, rules, cases, targets.
 
 /** @typedef {{kind: "total" | "topic" | "rule" | "case" | "target", key: string, topic: number, rule: number, cases: number[], dtypes: number[], open: boolean | null}} Row */
-/** @typedef {{columns: Column[], dtypes: number[], cases: Uint8Array, count: number, asked: boolean}} Found */
+const MOST_COLUMNS = 8; // that are shown unless more are asked for
 
-/** @type {{own: string[], rules: string[], messages: string[]} | undefined} */
-let searched;
+/** @typedef {{columns: Column[], folded: number, dtypes: number[], cases: Uint8Array, scores: Float64Array | null, count: number, asked: boolean}} Found */
 
-/** Return the texts that are searched, in lower case; they are made once. */
-function searchTexts() {
-  searched ??= {
-    own: model.cases.map((item) => `${item.id}\n${item.title}\n${model.index.topics[item.topic]}\n${item.file}`.toLowerCase()),
-    rules: model.index.rules.map(([id, text]) => `${id}\n${text}`.toLowerCase()),
-    messages: model.index.messages.map((message) => message.toLowerCase()),
-  };
-  return searched;
+/** Return the columns as they are shown: those of the build that one came for, then from the newest build on. */
+function inOrder() {
+  const rank = (/** @type {Column} */ { build }) => (build === ownBuild() ? model.index.builds.length : model.index.builds.indexOf(build));
+  return model.columns.toSorted((one, other) => rank(other) - rank(one) || one.number - other.number);
 }
 
 /**
@@ -23,7 +18,9 @@ function searchTexts() {
  */
 function foundBy(view) {
   const shows = (/** @type {string[]} */ chosen, /** @type {string} */ name) => chosen.length === 0 || chosen.includes(name);
-  const columns = model.columns.filter((column) => shows(view.device, column.device) && shows(view.build, column.build.id));
+  const fitting = inOrder().filter((column) => shows(view.device, column.device) && shows(view.build, column.build.id));
+  const isFolded = !view.all && view.build.length === 0 && fitting.length > MOST_COLUMNS + 1;
+  const columns = isFolded ? fitting.slice(0, MOST_COLUMNS) : fitting;
   const dtypes = model.index.dtypes.map((_, number) => number).filter((number) => shows(view.dtype, model.index.dtypes[number]));
   const tracks = dtypes.map((dtype) => columns.flatMap((column) => column.tracks[dtype] || []));
   const cases = new Uint8Array(model.cases.length).fill(1);
@@ -38,8 +35,9 @@ function foundBy(view) {
       && (view.dtype.length === 0 || tracks.some((list) => list.some((track) => track.marks[item.number] !== " ")));
     if (!isWanted) cases[item.number] = 0;
   }
-  for (const word of view.q.toLowerCase().split(/\s+/).filter(Boolean)) searchFor(tracks, word, cases);
-  return { columns, dtypes, cases, count: cases.reduce((sum, flag) => sum + flag, 0), asked };
+  const scores = view.q.trim() ? scoresOf(view.q, tracks) : null;
+  scores?.forEach((score, item) => { if (score === 0) cases[item] = 0; });
+  return { columns, folded: fitting.length - columns.length, dtypes, cases, scores, count: cases.reduce((sum, flag) => sum + flag, 0), asked };
 }
 
 /**
@@ -75,28 +73,8 @@ function differs(columns, tracks, item) {
 }
 
 /**
- * Remove the cases that do not contain a word.
- * @param {Track[][]} tracks
- * @param {string} word
- * @param {Uint8Array} cases
- */
-function searchFor(tracks, word, cases) {
-  const { own, rules, messages } = searchTexts();
-  const inRule = rules.map((text) => text.includes(word));
-  const inMessage = messages.map((text) => text.includes(word));
-  const anyMessage = inMessage.includes(true);
-  for (let number = 0; number < cases.length; number += 1) {
-    if (!cases[number] || own[number].includes(word)) continue;
-    if (model.cases[number].rules.some((rule) => inRule[rule])) continue;
-    if (anyMessage && tracks.some((list) => list.some((track) => track.message[number] >= 0 && inMessage[track.message[number]]))) {
-      continue;
-    }
-    cases[number] = 0;
-  }
-}
-
-/**
- * Return the rows of a view. With a filter all rows are open; else an open topic has those rules open that have red cases.
+ * Return the rows of a view. Cases that were searched for are a list, the best first. With a filter all rows are open; else
+ * an open topic has those rules open that have red cases.
  * @param {View} view
  * @param {Found} found
  * @returns {Row[]}
@@ -110,6 +88,11 @@ function rowsOf(view, found) {
   const isIn = (/** @type {number} */ number) => found.cases[number] === 1;
   const all = model.cases.map((item) => item.number).filter(isIn);
   if (all.length) rows.push({ kind: "total", key: "", topic: -1, rule: -1, cases: all, dtypes: found.dtypes, open: null });
+  const { scores } = found;
+  if (scores) {
+    for (const item of all.toSorted((one, other) => scores[other] - scores[one] || one - other)) rows.push(...caseRows(view, found, item, "", -1));
+    return rows;
+  }
   model.tree.forEach((branches, topic) => {
     const cases = model.topicCases[topic].filter(isIn);
     if (cases.length === 0) return;
@@ -129,16 +112,29 @@ function rowsOf(view, found) {
       if (!isOpen) continue;
       for (const item of below) {
         placed.add(item);
-        const caseKey = `${key}/${partOfKey(model.cases[item].id)}`;
-        const planned = found.dtypes.filter((dtype) => found.columns.some((column) => (column.tracks[dtype]?.marks[item] || " ") !== " "));
-        const row = { topic, rule: branch.rule, cases: [item] };
-        const shows = planned.length > 1 ? flipped.has(caseKey) : null; // its targets
-        rows.push({ ...row, kind: "case", key: caseKey, dtypes: planned, open: shows });
-        if (shows) for (const dtype of planned) rows.push({ ...row, kind: "target", key: `${caseKey}/${dtype}`, dtypes: [dtype], open: null });
+        rows.push(...caseRows(view, found, item, key, branch.rule));
       }
     }
   });
   return rows;
+}
+
+/**
+ * Return the row of a case, and those of its targets if it is opened.
+ * @param {View} view
+ * @param {Found} found
+ * @param {number} item
+ * @param {string} above the key of the row above it
+ * @param {number} rule
+ * @returns {Row[]}
+ */
+function caseRows(view, found, item, above, rule) {
+  const key = `${above}/${partOfKey(model.cases[item].id)}`;
+  const planned = found.dtypes.filter((dtype) => found.columns.some((column) => (column.tracks[dtype]?.marks[item] || " ") !== " "));
+  const open = planned.length > 1 ? view.flip.includes(key) : null; // its targets
+  const row = { topic: model.cases[item].topic, rule, cases: [item] };
+  const targets = open ? planned.map((dtype) => ({ ...row, kind: /** @type {const} */ ("target"), key: `${key}/${dtype}`, dtypes: [dtype], open: null })) : [];
+  return [{ ...row, kind: /** @type {const} */ ("case"), key, dtypes: planned, open }, ...targets];
 }
 
 /**

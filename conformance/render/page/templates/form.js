@@ -38,7 +38,7 @@ function makeForm() {
 function choice(title, name, options, fewest = 2) {
   const boxes = options.map(([value, label]) =>
     h("label", {}, h("input", { type: "checkbox", name, value, change: applyTicked }), label || "—"));
-  return h("details", { class: "choice", "data-name": name, hidden: options.length < fewest }, h("summary", {}, title, h("span", { class: "chosen" })),
+  return h("details", { class: "choice", name: "choice", "data-name": name, hidden: options.length < fewest }, h("summary", {}, title, h("span", { class: "chosen" })),
     h("div", { class: "options", role: "group", "aria-label": title }, ...boxes));
 }
 

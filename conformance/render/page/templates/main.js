@@ -3,9 +3,13 @@
 /** @type {View} */
 let view;
 let waiting = 0;
+let wasTyped = false; // whether the last change was to the text that is searched for
+let drawn = ""; // the view of the matrix as it is drawn
+/** @type {{at: Element | null, page: number, table: number}} */
+let left = { at: null, page: 0, table: 0 }; // where one was in the matrix when another page was opened
 
 /**
- * Change the view of the matrix and draw it; the address is updated a moment later.
+ * Change the view of the matrix and draw it. Going back undoes it, but for rows that are opened and closed, and letters.
  * @param {Partial<View>} part
  * @param {string} [key] the row that has the focus
  */
@@ -15,7 +19,15 @@ function change(part, key) {
   const toggles = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("button.toggle"));
   if (key !== undefined) [...toggles].find((element) => element.dataset.key === visible(key))?.focus();
   clearTimeout(waiting);
-  waiting = setTimeout(() => history.replaceState(null, "", fragmentOf(view)), 150);
+  const isTyped = "q" in part && !("status" in part);
+  if (key !== undefined || (isTyped && wasTyped)) waiting = setTimeout(() => history.replaceState(null, "", fragmentOf(view)), 150);
+  else history.pushState(null, "", fragmentOf(view));
+  wasTyped = isTyped;
+}
+
+/** Return the fragment of the matrix behind a view. @param {View} view */
+function matrixBehind(view) {
+  return fragmentOf({ ...view, page: "", id: "", from: "", to: "", kind: [] });
 }
 
 /** Go to another view, with an entry in the history of the browser. @param {Partial<View>} part */
@@ -24,12 +36,16 @@ function go(part) {
 }
 
 function drawMatrix() {
+  drawn = matrixBehind(view);
   showForm(view);
   const found = foundBy(view);
   const rows = rowsOf(view, found);
   const of = found.count === model.cases.length ? "" : ` of ${model.cases.length}`;
   const columns = `${found.columns.length} column${found.columns.length === 1 ? "" : "s"}`;
   find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}`;
+  const isAll = view.all && found.columns.length > MOST_COLUMNS + 1;
+  find("older").textContent = isAll ? "Fold the older builds" : `Show ${counted(found.folded, "older column")}`;
+  find("older").hidden = found.folded === 0 && !isAll;
   const causes = causesOf(found);
   find("causes-of").replaceChildren(...causes);
   find("causes-of").hidden = causes.length === 0;
@@ -52,31 +68,49 @@ function causesOf(found) {
 async function route() {
   clearTimeout(waiting);
   const asked = viewOf(location.hash === "#content" ? "" : location.hash);
-  const isFirst = view === undefined;
+  const before = view;
   view = asked;
+  wasTyped = false;
+  if (before?.page === "" && asked.page !== "") left = { at: document.activeElement, page: window.scrollY, table: find("table").scrollTop };
   const sheet = find("sheet");
   const isMatrix = asked.page === "";
   /** @type {Child[]} */
   let content = [];
-  if (isMatrix) drawMatrix();
-  else if (asked.page === "changes") content = await changesSheet(asked);
-  else if (asked.page === "case") {
-    const item = model.byId.get(asked.id);
-    content = item ? caseSheet(asked, item, await detailsOf(item)) : missing("case", asked.id, asked);
-  } else {
-    const build = asked.page === "build" && model.index.builds.find((other) => other.id === asked.id);
-    content = build ? buildSheet(asked, build) : missing(asked.page, asked.id, asked);
-  }
+  const isSame = isMatrix && drawn === matrixBehind(asked);
+  if (isMatrix && !isSame) drawMatrix();
+  else if (!isMatrix) content = await sheetOf(asked).catch((error) => [h("h1", { tabindex: "-1" }, "This part of the page is damaged"), h("p", {}, damage(error))]);
   if (view !== asked) return; // the address changed while the details were unpacked
-  sheet.replaceChildren(...(isMatrix ? [] : [h("p", { class: "back" }, inward(asked, { page: "", id: "", from: "", to: "" }, {}, "← All cases"))]), ...content.filter((child) => child !== false && child !== null && child !== undefined));
+  sheet.replaceChildren(...(isMatrix ? [] : [h("p", { class: "back" }, inward(asked, { page: "", id: "", from: "", to: "", kind: [] }, {}, "← All cases"))]), ...content.filter((child) => child !== false && child !== null && child !== undefined));
   sheet.hidden = isMatrix;
   find("matrix").hidden = !isMatrix;
   const heading = /** @type {HTMLElement | null} */ (document.querySelector(isMatrix ? "#matrix h1" : "#sheet h1"));
-  document.title = isMatrix ? "Autograd conformance" : `${heading?.textContent || ""} · Autograd conformance`;
-  if (!isFirst) {
+  const own = ownBuild();
+  document.title = [isMatrix ? [asked.q, ...asked.status].filter(Boolean).join(" ") || (own ? nameOfBuild(own) : "") : heading?.textContent, "Autograd conformance"].filter(Boolean).join(" · ");
+  if (before && isMatrix && before.page === "") return; // a filter was undone
+  if (before && isSame && left.at?.isConnected) {
+    /** @type {HTMLElement} */ (left.at).focus({ preventScroll: true });
+    window.scrollTo(0, left.page);
+    find("table").scrollTop = left.table;
+  } else if (before) {
     heading?.focus({ preventScroll: true });
     window.scrollTo(0, 0);
   }
+}
+
+/** Return the content of a page other than the matrix. @param {View} asked @returns {Promise<Child[]>} */
+async function sheetOf(asked) {
+  if (asked.page === "changes") return changesSheet(asked);
+  if (asked.page === "case") {
+    const item = model.byId.get(asked.id);
+    return item ? caseSheet(asked, item, await detailsOf(item)) : missing("case", asked.id, asked);
+  }
+  const build = asked.page === "build" && model.index.builds.find((other) => other.id === asked.id);
+  return build ? buildSheet(asked, build) : missing(asked.page, asked.id, asked);
+}
+
+/** Say what is wrong with the page, and what to do. @param {unknown} error */
+function damage(error) {
+  return `What it should show can't be unpacked (${error}). The file is damaged or was cut off: get it again, or make it anew of the JSON reports with python -m conformance report.`;
 }
 
 /** @param {string} what @param {string} id @param {View} asked @returns {Child[]} */
@@ -92,8 +126,12 @@ function onKey(event) {
   if (event.key === "/" && !typing && !find("matrix").hidden) {
     event.preventDefault();
     find("q").focus();
+  } else if (event.key === "Escape" && target.closest("details.choice[open]")) {
+    const menu = /** @type {HTMLDetailsElement} */ (target.closest("details.choice[open]"));
+    menu.open = false;
+    menu.querySelector("summary")?.focus();
   } else if (event.key === "Escape" && view.page !== "") {
-    go({ page: "", id: "", from: "", to: "" });
+    go({ page: "", id: "", from: "", to: "", kind: [] });
   } else if (!typing && target.closest("table.matrix")) {
     onRowKey(event, target);
   } else if (event.key === "ArrowDown" && target.id === "q") {
@@ -119,9 +157,18 @@ async function start() {
     find("wait").textContent = "This browser is too old to unpack the report; use one from 2023 or later.";
     return;
   }
-  model = modelOf(await unpack(0));
+  try {
+    model = modelOf(await unpack(0));
+  } catch (error) {
+    find("wait").textContent = damage(error);
+    return;
+  }
   makeForm();
   find("verdict").replaceChildren(...verdict().filter((child) => child instanceof Node || typeof child === "string"));
+  find("upgrade").replaceChildren(...upgrades());
+  find("older").addEventListener("click", () => change({ all: !view.all }));
+  find("found").after(copyButton("link", () => location.href));
+  find("signs").append(h("details", {}, h("summary", {}, "What the signs mean"), h("dl", { id: "legend" })));
   find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, sign(name), ` ${name}`), h("dd", {}, explanation)]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
   document.querySelector(".skip")?.addEventListener("click", (event) => {
@@ -130,9 +177,14 @@ async function start() {
   });
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", onKey);
+  document.addEventListener("click", (event) => {
+    for (const menu of document.querySelectorAll("details.choice[open]")) if (!menu.contains(/** @type {Node} */ (event.target))) menu.removeAttribute("open");
+  });
   await route();
   find("wait").remove();
   setTimeout(searchTexts); // so that the first search is as fast as the later ones
+  find("q").addEventListener("focus", searchEverything);
+  if (view.q) searchEverything();
 }
 
 start();

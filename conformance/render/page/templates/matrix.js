@@ -96,21 +96,28 @@ function headOf(view, found) {
 /** @param {View} view @param {Found} found @param {Row} row */
 function rowOf(view, found, row) {
   const cells = found.columns.map((column) => cellOf(view, column, row));
-  return h("tr", { class: row.kind }, h("th", { scope: "row" }, labelOf(view, row)), ...cells);
+  return h("tr", { class: row.kind }, h("th", { scope: "row" }, labelOf(view, found, row)), ...cells);
 }
 
-/** @param {View} view @param {Row} row */
-function labelOf(view, row) {
+/** @param {View} view @param {Found} found @param {Row} row */
+function labelOf(view, found, row) {
   const item = model.cases[row.cases[0]];
   const rule = model.index.rules[row.rule];
   if (row.kind === "total") return h("span", { class: "label", tabindex: "-1" }, "All of these ", h("span", { class: "count" }, String(row.cases.length)));
   if (row.kind === "target") return h("span", { class: "label", tabindex: "-1" }, model.index.dtypes[row.dtypes[0]]);
   if (row.kind === "case") {
     const link = inward(view, { page: "case", id: item.id }, { class: row.open === null ? "label" : null }, item.title);
-    return h("span", {}, row.open !== null && toggle(view, row, "dtypes"), " ", link, " ", h("code", {}, item.id));
+    return h("span", {}, row.open !== null && toggle(view, row, "dtypes"), " ", link, " ", h("code", {}, item.id), ...(row.rule < 0 && view.q ? told(found.columns, item, row) : []));
   }
   const text = row.kind === "topic" ? model.index.topics[row.topic] : rule ? rule[1] : "Without a rule";
   return toggle(view, row, `${text} `, row.kind === "rule" && rule && h("code", {}, rule[0]), " ", h("span", { class: "count" }, String(row.cases.length)));
+}
+
+/** Return what there is to say of a case that was searched for: its topic, and the first message. @param {Column[]} columns @param {Case} item @param {Row} row */
+function told(columns, item, row) {
+  const numbers = columns.flatMap((column) => row.dtypes.map((dtype) => column.tracks[dtype]?.message[item.number] ?? -1));
+  const message = numbers.find((number) => number >= 0 && model.index.messages[number]);
+  return [h("span", { class: "hint told" }, model.index.topics[item.topic], message !== undefined && `: ${model.index.messages[message]}`)];
 }
 
 /** @param {View} view @param {Row} row @param {...Child} children */
@@ -140,9 +147,18 @@ function cellOf(view, column, row) {
     const letter = isOneOfSeveral ? String.fromCharCode(97 + (variantOf(item, column) % 26)) : ""; // a for the oldest release
     const explained = message === undefined ? condition && `as expected for torch ${condition}` : model.index.messages[message];
     const edited = isEdited(item, column);
-    return h("td", {}, sign(worst, explained), Boolean(letter) && h("sub", { title: condition, class: letter === "a" ? null : "other" }, letter),
+    const shown = inward(view, { page: "case", id: model.cases[item].id }, { tabindex: -1 }, sign(worst, explained));
+    return h("td", {}, shown, Boolean(letter) && h("sub", { title: condition, class: letter === "a" ? null : "other" }, letter),
       edited && h("sup", { title: RAN_OTHER_REVISION }, "e"));
   }
   return h("td", {}, ...Array.from(counts, ([status, count]) =>
-    h("span", { class: "tally" }, sign(status), String(count))));
+    inward(view, { ...whereOf(row), build: [column.build.id], status: [status], flip: [] }, { class: "tally", tabindex: -1 }, sign(status), String(count))));
+}
+
+/** Return the part of a view that asks for the cases of a row. @param {Row} row @returns {Partial<View>} */
+function whereOf(row) {
+  if (row.kind === "total") return {};
+  const topic = { topic: [model.index.topics[row.topic]] };
+  if (row.kind === "topic") return topic;
+  return { ...topic, q: row.kind === "rule" ? model.index.rules[row.rule]?.[0] ?? "" : model.cases[row.cases[0]].id };
 }

@@ -45,6 +45,15 @@ function counted(count, one) {
   return `${count} ${one}${count === 1 ? "" : "s"}`;
 }
 
+/** Return links to what changes from earlier releases to the build that one came for. @returns {(Node | string)[]} */
+function upgrades() {
+  const own = model.columns.find((column) => column.build === ownBuild());
+  const earlier = model.columns.filter((column) => own && column.device === own.device && model.index.builds.indexOf(column.build) < model.index.builds.indexOf(own.build));
+  if (!own || earlier.length === 0) return [];
+  const links = earlier.toReversed().map((column) => inward(viewOf(""), { page: "changes", from: column.id, to: own.id }, { title: longName(column) }, column.build.release));
+  return [`What changes for torch ${own.build.release} from `, ...links.flatMap((link, number) => (number ? [", ", link] : [link])), "."];
+}
+
 /** Return the verdict as the children of a paragraph. @returns {Child[]} */
 function verdict() {
   const own = ownBuild();

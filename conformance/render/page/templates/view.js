@@ -1,8 +1,9 @@
 // The view: which page and which filters, as the fragment of the address holds them.
 
-/** @typedef {{page: string, id: string, q: string, status: string[], device: string[], dtype: string[], topic: string[], level: string[], build: string[], cause: string[], kind: string[], differ: boolean, from: string, to: string, flip: string[]}} View */
+/** @typedef {{page: string, id: string, q: string, status: string[], device: string[], dtype: string[], topic: string[], level: string[], build: string[], cause: string[], kind: string[], differ: boolean, all: boolean, from: string, to: string, flip: string[]}} View */
 
 const LISTS = /** @type {const} */ (["status", "device", "dtype", "topic", "level", "build", "cause", "kind", "flip"]);
+const FLAGS = /** @type {const} */ (["differ", "all"]);
 const TEXTS = /** @type {const} */ (["q", "from", "to"]);
 
 /**
@@ -17,11 +18,12 @@ function viewOf(fragment) {
   /** @type {View} */
   const view = {
     page: slash < 0 ? path : path.slice(0, slash), id: slash < 0 ? "" : decoded(path.slice(slash + 1)),
-    q: "", status: [], device: [], dtype: [], topic: [], level: [], build: [], cause: [], kind: [], differ: given.has("differ"),
+    q: "", status: [], device: [], dtype: [], topic: [], level: [], build: [], cause: [], kind: [], differ: false, all: false,
     from: "", to: "", flip: [],
   };
   for (const name of TEXTS) view[name] = given.get(name) || "";
   for (const name of LISTS) view[name] = given.getAll(name);
+  for (const name of FLAGS) view[name] = given.has(name);
   return view;
 }
 
@@ -39,7 +41,7 @@ function fragmentOf(view) {
   const query = new URLSearchParams();
   for (const name of TEXTS) if (view[name]) query.append(name, view[name]);
   for (const name of LISTS) for (const value of view[name]) query.append(name, value);
-  if (view.differ) query.append("differ", "1");
+  for (const name of FLAGS) if (view[name]) query.append(name, "1");
   const id = view.id ? `/${encodeURIComponent(visible(view.id))}` : "";
   const asked = query.toString();
   return `#${view.page}${id}${asked ? `?${asked}` : ""}`;

@@ -1,0 +1,101 @@
+// Searches the cases by words: what they are called, ask, say and expect, and orders what is found.
+
+const SYNONYMS = {
+  inplace: ["overwritten", "written"], variable: ["tensor"], gradient: ["grad"], vs: [], derivative: ["gradient"], error: ["raises"], exception: ["raises"],
+  freeze: ["frozen", "requires_grad"], frozen: ["requires_grad"], copy: ["clone"], callback: ["hook"], order: ["before"], memory: ["freed", "lifetimes"], leak: ["freed"],
+};
+const STOP_WORDS = new Set("a an and are by do does for in is it not of on or the to versus vs what when why with".split(" "));
+// How much a word tells that stands in each text of a case.
+const WEIGHTS = { title: 8, id: 1, topic: 5, rules: 3, why: 2, text: 2 };
+const OF_MESSAGE = 2;
+const OF_PART = 0.4; // of a word
+const OF_PLURAL = 0.9;
+const OF_PAIR = 0.25; // what two words that stand side by side in a title as they were asked for add to the score
+const OF_SYNONYM = 0.6;
+const OF_TIMES = 0.05; // what a search that stands in what a case does adds, each time
+const MOST_TIMES = 6;
+
+/** @typedef {Record<keyof typeof WEIGHTS, string>} Texts */
+
+/** @type {{own: Texts[], messages: string[]} | undefined} */
+let searched;
+let areWhole = false; // whether the texts of the cases are among what is searched
+
+/** Return text in lower case with spaces for all that is no word, and one around it. @param {string} text */
+function plainWords(text) {
+  return ` ${text.toLowerCase().replace(/in[- ]place/g, "inplace").replace(/[^\p{L}\p{N}_]+/gu, " ").trim()} `;
+}
+
+/** Return the texts that are searched; they are made once. */
+function searchTexts() {
+  const rules = model.index.rules.map(([id, text]) => `${id} ${text}`);
+  searched ??= {
+    own: model.cases.map((item) => ({
+      title: plainWords(item.title), id: plainWords(item.id), topic: plainWords(`${model.index.topics[item.topic]} ${item.file}`),
+      rules: plainWords(item.rules.map((rule) => rules[rule]).join(" ")), why: "", text: "",
+    })),
+    messages: model.index.messages.map(plainWords),
+  };
+  return searched;
+}
+
+/** Add what the cases do and why, which stands in the parts of the page, to what is searched. */
+async function searchEverything() {
+  if (areWhole) return;
+  areWhole = true;
+  const { own } = searchTexts();
+  for (const item of model.cases) {
+    const details = await detailsOf(item).catch(() => null); // what is damaged is not found
+    if (details) [own[item.number].why, own[item.number].text] = [plainWords(details.why), plainWords(details.yaml)];
+  }
+  if (view.q) drawMatrix();
+}
+
+/** Return the words of a search, and other ways to say each. @param {string} asked @returns {string[][]} */
+function wordsAsked(asked) {
+  const words = plainWords(asked).split(" ").filter(Boolean);
+  const telling = words.filter((word) => !STOP_WORDS.has(word));
+  return (telling.length ? telling : words).map((word) => {
+    const parts = word.split("_").filter((part) => part && !STOP_WORDS.has(part)).join(" ");
+    return [...new Set([word, word.replaceAll("_", " "), parts, ...(Object.hasOwn(SYNONYMS, word) ? SYNONYMS[/** @type {keyof typeof SYNONYMS} */ (word)] : [])])].filter(Boolean);
+  });
+}
+
+/** Return how much a word tells of a text. @param {string} text @param {string} word */
+function matchOf(text, word) {
+  if (text.includes(` ${word} `)) return 1;
+  if (text.includes(` ${word}s `)) return OF_PLURAL;
+  return text.includes(word) ? OF_PART : 0;
+}
+
+/**
+ * Return how well each case fits what is asked; 0 where one of the words is nowhere in it.
+ * @param {string} asked
+ * @param {Track[][]} tracks of which messages are searched
+ */
+function scoresOf(asked, tracks) {
+  const { own, messages } = searchTexts();
+  const scores = new Float64Array(own.length);
+  if (!plainWords(asked).trim()) return scores.fill(asked.trim() ? 0 : 1);
+  const fields = /** @type {(keyof typeof WEIGHTS)[]} */ (Object.keys(WEIGHTS));
+  const phrase = plainWords(asked).trim();
+  const pairs = phrase.split(" ").slice(1).map((word, place) => ` ${phrase.split(" ")[place]} ${word}`);
+  const all = wordsAsked(asked).map((ways) => {
+    const inMessage = messages.map((text) => ways.reduce((best, way, place) => Math.max(best, matchOf(text, way) * (place ? OF_SYNONYM : 1)), 0));
+    const found = own.map((texts, item) => {
+      const best = fields.reduce((sum, field) => sum + WEIGHTS[field] * ways.reduce((most, way, place) => Math.max(most, matchOf(texts[field], way) * (place ? OF_SYNONYM : 1)), 0), 0);
+      return best + OF_MESSAGE * Math.max(0, ...tracks.flat().map((track) => inMessage[track.message[item]] ?? 0));
+    });
+    const rarity = Math.log(1 + own.length / (1 + found.filter(Boolean).length));
+    return found.map((score) => score * rarity);
+  });
+  own.forEach((texts, item) => {
+    if (all.some((found) => found[item] === 0)) return;
+    const sum = all.reduce((total, found) => total + found[item], 0);
+    const beside = pairs.filter((pair) => texts.title.includes(pair)).length;
+    const isSaid = pairs.length > 0 && texts.text.includes(phrase);
+    const times = texts.text.split(phrase).length;
+    scores[item] = (sum * (1 + OF_PAIR * (beside + Number(isSaid)) + OF_TIMES * Math.min(times, MOST_TIMES))) / Math.log(16 + texts.title.split(" ").length);
+  });
+  return scores;
+}
