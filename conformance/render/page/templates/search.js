@@ -10,8 +10,9 @@ const WEIGHTS = { title: 8, id: 1, topic: 5, rules: 3, why: 2, text: 2 };
 const OF_MESSAGE = 2;
 const OF_PART = 0.4; // of a word
 const OF_PLURAL = 0.9;
-const OF_PAIR = 0.25; // what two words that stand side by side in a title as they were asked for add to the score
+const OF_PAIR = 0.4; // what two words add that stand close to each other in what a case is called, as they were asked for
 const OF_SYNONYM = 0.6;
+const OF_QUOTE = 0.5; // what it adds that a case says or does just what was asked for, as its text has it
 const OF_TIMES = 0.05; // what a search that stands in what a case does adds, each time
 const MOST_TIMES = 6;
 
@@ -68,6 +69,12 @@ function matchOf(text, word) {
   return text.includes(word) ? OF_PART : 0;
 }
 
+/** Return a pattern of two words, in either order, with at most two others between them. @param {string} one @param {string} other */
+function besideEachOther(one, other) {
+  const [first, second] = [`${one}s?`, `${other}s?`];
+  return new RegExp(` (?:${first}(?: [^ ]+){0,2} ${second}|${second}(?: [^ ]+){0,2} ${first}) `, "u");
+}
+
 /**
  * Return how well each case fits what is asked; 0 where one of the words is nowhere in it.
  * @param {string} asked
@@ -79,7 +86,8 @@ function scoresOf(asked, tracks) {
   if (!plainWords(asked).trim()) return scores.fill(asked.trim() ? 0 : 1);
   const fields = /** @type {(keyof typeof WEIGHTS)[]} */ (Object.keys(WEIGHTS));
   const phrase = plainWords(asked).trim();
-  const pairs = phrase.split(" ").slice(1).map((word, place) => ` ${phrase.split(" ")[place]} ${word}`);
+  const telling = wordsAsked(asked).map(([word]) => word);
+  const pairs = telling.slice(1).map((word, place) => besideEachOther(telling[place], word));
   const all = wordsAsked(asked).map((ways) => {
     const inMessage = messages.map((text) => ways.reduce((best, way, place) => Math.max(best, matchOf(text, way) * (place ? OF_SYNONYM : 1)), 0));
     const found = own.map((texts, item) => {
@@ -92,10 +100,9 @@ function scoresOf(asked, tracks) {
   own.forEach((texts, item) => {
     if (all.some((found) => found[item] === 0)) return;
     const sum = all.reduce((total, found) => total + found[item], 0);
-    const beside = pairs.filter((pair) => texts.title.includes(pair)).length;
-    const isSaid = pairs.length > 0 && texts.text.includes(phrase);
-    const times = texts.text.split(phrase).length;
-    scores[item] = (sum * (1 + OF_PAIR * (beside + Number(isSaid)) + OF_TIMES * Math.min(times, MOST_TIMES))) / Math.log(16 + texts.title.split(" ").length);
+    const beside = pairs.filter((pair) => pair.test(texts.title) || pair.test(texts.id)).length;
+    const times = texts.text.split(phrase).length - 1;
+    scores[item] = (sum * (1 + OF_PAIR * beside + (pairs.length > 0 && times > 0 ? OF_QUOTE : 0) + OF_TIMES * Math.min(times, MOST_TIMES))) / Math.log(16 + texts.title.split(" ").length);
   });
   return scores;
 }
