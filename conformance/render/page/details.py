@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.report import CaseRecord
 from conformance.render.page.layout import drawing_of
 from conformance.render.page.matrix import Matrix
+from conformance.render.script.reproduction import reproduction_of
 from conformance.render.script.script import Script
 from conformance.results.diff import is_fulfilled, outcome_record
 from conformance.results.store import encoded
@@ -33,9 +35,13 @@ NOTHING_KEPT = Keepers()
 
 
 def details_of(
-    matrix: Matrix, record: CaseRecord, script: Script | None, kept: Keepers = NOTHING_KEPT
+    matrix: Matrix,
+    record: CaseRecord,
+    script: Script | None,
+    case: Case | None = None,
+    kept: Keepers = NOTHING_KEPT,
 ) -> dict[str, Any]:
-    """Return the details of a case; `script` is None where the suite has no such case or another revision."""
+    """Return the details of a case; `script` and `case` are None where the suite has none or another revision."""
     graph, origin = graph_of(matrix, record)
     drawing = kept.drawing(encoded(graph), partial(drawing_of, graph)) if graph is not None else None
     outcomes, places = distinct_outcomes(matrix, record)
@@ -43,7 +49,7 @@ def details_of(
         "why": record.why, "source": record.source, "yaml": record.yaml, "steps": step_lines(record),
         "left_out": left_out(matrix, record), "script": None if script is None else [script.parts, script.body],
         "graph": drawing and {**drawing, "build": origin, "target": graph.target if graph is not None else ""},
-        "outcomes": outcomes, "places": places,
+        "outcomes": outcomes, "places": places, "reproductions": reproductions_of(matrix, record, case, places),
     }  # fmt: skip
 
 
@@ -95,3 +101,20 @@ def distinct_outcomes(matrix: Matrix, record: CaseRecord) -> tuple[list[dict[str
             distinct.append(found)
         places.append([number, dtype, place])
     return distinct, places
+
+
+def reproductions_of(matrix: Matrix, record: CaseRecord, case: Case | None, places: list[list[Any]]) -> dict[str, str]:
+    """Return by the number of an outcome what reproduces it where it was first seen, if anything does."""
+    if case is None:
+        return {}
+    found: dict[str, str] = {}
+    first = {place: (number, dtype) for number, dtype, place in reversed(places)}
+    for place, (number, dtype) in first.items():
+        column = matrix.columns[number]
+        outcome = matrix.outcomes[column.report][record.id, column.targets[dtype]]
+        moved = outcome.moved(case.line - matrix.records[column.report][record.id].line)
+        build = matrix.reports[column.report].build
+        text = reproduction_of(case, moved, build.torch, (column.device, dtype))
+        if text is not None:
+            found[str(place)] = text
+    return found

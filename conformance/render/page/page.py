@@ -70,7 +70,7 @@ def page_of(
     for at in range(0, len(matrix.cases), CHUNK):
         chunk = [(matrix, each, suite.script_of((each.id, each.digest))) for each in matrix.cases[at : at + CHUNK]]
         inputs = encoded([releases, *(inputs_of(*each) for each in chunk)])
-        parts.append(kept.part(inputs, partial(part_of, chunk, kept)))
+        parts.append(kept.part(inputs, partial(part_of, chunk, suite, kept)))
     parts.append(packed(expected_of(matrix, lambda case: suite.case_of((case.id, case.digest)))))
     style, script = assets()
     return template().render(
@@ -80,8 +80,8 @@ def page_of(
     )  # fmt: skip
 
 
-def part_of(chunk: Sequence[tuple[Matrix, CaseRecord, Script | None]], kept: Keepers) -> str:
-    return packed([details_of(*each, kept) for each in chunk])
+def part_of(chunk: Sequence[tuple[Matrix, CaseRecord, Script | None]], suite: Suite, kept: Keepers) -> str:
+    return packed([details_of(*each, suite.case_of((each[1].id, each[1].digest)), kept) for each in chunk])
 
 
 def packed(value: Any) -> str:

@@ -1,5 +1,6 @@
 // The page of one case: its rules, its outcome on each build, its steps, its graph, and how to run it.
 
+const FEW_BUILDS = 3; // of which all outcomes are shown at once
 const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
 
 /** @typedef {{columns: Set<number>, dtypes: Set<string>, outcome: Outcome | null, status: string, edited: boolean}} Group */
@@ -17,9 +18,9 @@ function caseSheet(view, item, details) {
     h("h1", { tabindex: "-1" }, item.title),
     h("p", { class: "meta" }, h("code", {}, item.id), ` ${item.level} · ${model.index.topics[item.topic]} · ${item.file}:${item.line}`),
     h("p", { class: "why" }, details.why),
-    rulesOf(view, item),
-    h("h2", {}, "Outcomes"), ...rangesOf(item), outcomeTable(view, item, details),
-    ...red.map((group) => failureOf(view, item, group, groups)),
+    ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details)),
+    h("h2", {}, "What PyTorch promises"), rulesOf(view, item),
+    h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)),
     ...knownIssues(groups),
     ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),
@@ -132,18 +133,28 @@ function namesOf(group, groups) {
   return group.dtypes.size === dtypes.size ? names : `${names}, ${[...group.dtypes].join(" and ")}`;
 }
 
-/** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups */
-function failureOf(view, item, group, groups) {
+/** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups @param {Details} details */
+function failureOf(view, item, group, groups, details) {
   const outcome = /** @type {Outcome} */ (group.outcome);
   const failures = outcome.failures || [];
   const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
   return h("section", { class: "failure" },
-    h("h3", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
+    h("h2", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
     rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
     Boolean(outcome.reason) && h("p", {}, outcome.reason), ...causeOf(view, item, group),
+    ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)]),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called from ${item.file}:${line}, ${name}`)),
     Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The end of the worker's output"), h("pre", { tabindex: "0" }, outcome.stderr)));
+}
+
+/** Return the lines that reproduce a failure, and buttons that copy them, alone or as the text of a report. @param {Case} item @param {Group} group @param {string} [text] */
+function reproductionOf(item, group, text) {
+  if (!text) return [];
+  const [column] = [...group.columns].map((number) => model.columns[number]);
+  const failures = (group.outcome?.failures || []).slice(0, MOST_ENTRIES).map((failure) => `- ${failure.path || "the step"}: expected ${failure.expected}, observed ${failure.observed}`);
+  const report = [item.title, "", `On ${longName(column)}:`, "", ...failures, "", "```python", text.trimEnd(), "```", ""].join("\n");
+  return [h("h3", {}, "In plain torch"), h("pre", { class: "code script", tabindex: "0" }, text.trimEnd()), copyButton("these lines", text), copyButton("them as a bug report", report)];
 }
 
 /** Return a link to all that has the cause of a group, where that is more than this. @param {View} view @param {Case} item @param {Group} group */

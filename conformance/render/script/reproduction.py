@@ -1,0 +1,212 @@
+"""Writes what of a case did not go as expected as a few lines in plain torch, to be read, run and reported.
+
+Unlike a script, a reproduction is of one outcome: it has the statements up to the step that diverged, and asserts only
+what failed there. It says by an error what it has found. Cases that need functions of the suite have none.
+"""
+
+import builtins
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conformance.execution.program import chosen
+from conformance.model.case import Case
+from conformance.model.outcome import Failure, Outcome
+from conformance.render.expected import applies
+from conformance.render.script.names import uses_of
+from conformance.render.script.script import comment, import_lines
+from conformance.render.script.steps import UNUSUAL, block
+
+Step = dict[str, Any]
+
+# What is asserted of an object x by checks that look at one of its facts, in the order of Python's reading.
+FACTS = {
+    **{name: f"{{x}}.{name}" for name in ("requires_grad", "is_leaf", "retains_grad", "output_nr")},
+    "version": "{x}._version", "shape": "list({x}.shape)", "stride": "list({x}.stride())",
+    "is_inference": "{x}.is_inference()", "type": "type({x}).__name__",
+    "dtype": 'str({x}.dtype).removeprefix("torch.")', "layout": 'str({x}.layout).removeprefix("torch.")',
+}  # fmt: skip
+OF_TWO = {
+    "is": "{x} is {y}", "is_not": "{x} is not {y}", "view_of": "{x}._base is {y}",
+    "shares_storage": "{x}.untyped_storage().data_ptr() == {y}.untyped_storage().data_ptr()",
+    "not_shares_storage": "{x}.untyped_storage().data_ptr() != {y}.untyped_storage().data_ptr()",
+}  # fmt: skip
+OFFERED = {"log", "device", "dtype"}  # names of the suite that a reproduction can do without
+LOG = [
+    "events = []",
+    "def log(*event):  # what tensors hold now, and not later",
+    "    event = [each.tolist() if isinstance(each, torch.Tensor) else each for each in event]",
+    "    events.append(event[0] if len(event) == 1 else event)",
+]
+# Compares what is near: a number with each element, too. No case has a name that begins so.
+SAME = [
+    "def _same(x, y):",
+    "    x, y = (each.tolist() if isinstance(each, torch.Tensor) else each for each in (x, y))",
+    "    x = str(x)[6:] if isinstance(x, torch.dtype) and isinstance(y, str) else x",
+    "    if isinstance(x, dict):",
+    "        return x.keys() == y.keys() and all(_same(x[key], y[key]) for key in x)",
+    "    if isinstance(x, (list, tuple)):",
+    "        y = y if isinstance(y, (list, tuple)) else [y] * len(x)",
+    "        return len(x) == len(y) and all(map(_same, x, y))",
+    "    if isinstance(x, (float, complex)) and isinstance(y, (int, float, complex)):",
+    "        return x == y or abs(x - y) <= 1e-5 * (1 + abs(y)) or (x != x and y != y)",
+    "    return x == y",
+]
+SIMPLE = re.compile(r"[A-Za-z_][\w.]*(\[\w+\])*")  # what needs no brackets before a dot
+LONGEST = 100  # characters of what was observed
+
+
+class NotPlain(Exception):
+    """A case needs more of the suite than a reproduction has."""
+
+
+def reproduction_of(case: Case, outcome: Outcome, torch: str, target: tuple[str, str]) -> str | None:
+    """Return a reproduction of what diverged on a release of torch and a target, or None where there can be none.
+
+    The lines of `outcome` are those of the case file.
+    """
+    if outcome.line is None or not outcome.failures:
+        return None
+    steps = [step for step in case.steps if applies(step, torch)]
+    reached = [step for step in steps if step["line"] <= outcome.line]
+    if not reached:
+        return None
+    *before, last = (chosen(step, torch) for step in reached)
+    try:
+        lines = [line for step in before for line in passed(step)]
+        lines += diverged(last, outcome.failures)
+        body = "\n".join(lines)
+        return "\n".join([comment(case.title), *head(body, target), "", body, ""])
+    except NotPlain:
+        return None
+
+
+def head(body: str, target: tuple[str, str]) -> Iterator[str]:
+    """Yield the lines that import, set up and define what the others use."""
+    device, dtype = target
+    uses = uses_of([(None, body)])
+    suite = {fact[1] for fact in uses.facts if fact[0] == "suite"}
+    if uses.leads_out or not suite <= OFFERED or UNUSUAL.search(body):
+        raise NotPlain
+    yield "import torch"
+    yield from (line for line in import_lines(uses.facts) if line != "import torch")
+    random = sorted({fact[2] for fact in uses.facts if fact[0] == "random"})
+    if random:
+        yield f"from torch import {', '.join(random)}"
+        yield "torch.manual_seed(0)"
+    if dtype != "float32":
+        yield f"torch.set_default_dtype(torch.{dtype})"
+    if device != "cpu":
+        yield f"torch.set_default_device({json.dumps(device)})"
+    if "device" in suite:
+        yield f"device = {json.dumps(device)}"
+    if "dtype" in suite:
+        yield f"dtype = torch.{dtype}"
+    if "log" in suite or "events" in body:
+        yield from LOG
+    if "_same(" in body:
+        yield from SAME
+
+
+def passed(step: Step) -> Iterator[str]:
+    """Yield what is left of a step that went as expected: its statements, and no expectations."""
+    if "do" not in step:
+        return
+    expected = step.get("raises")
+    if expected is None or expected["type"] is None:
+        yield step["do"].rstrip()
+    else:
+        yield from block("try:", [step["do"].rstrip()])
+        yield from block(f"except {error_type(expected)}:", ["pass  # as expected"])
+
+
+def diverged(step: Step, failures: tuple[Failure, ...]) -> Iterator[str]:
+    """Yield the lines of a step that did not go as expected, with what was observed."""
+    if "do" in step:
+        yield from raising(step, failures[0])
+        return
+    found = False
+    for entry in step["expect"]:
+        for name, value, line in entry["checks"]:
+            told = next((each for each in failures if each.line == line and covers(each.path, entry["subject"])), None)
+            if told is None or name in ("rtol", "atol"):
+                continue
+            found = True
+            yield from asserted(entry["subject"], name, value)
+            yield comment(f"observed: {told.path}: {told.observed[:LONGEST]}")
+    if not found:
+        raise NotPlain
+
+
+def covers(path: str, subject: str) -> bool:
+    """Whether a failure at `path` is one of the checks of a subject; that of the log stands under its own name."""
+    return path.startswith(subject) or path == "log"
+
+
+def raising(step: Step, failure: Failure) -> Iterator[str]:
+    text = step["do"].rstrip()
+    expected = step.get("raises")
+    if failure.path == "warns":
+        lines = ['warnings.simplefilter("always")', text]
+        yield from block("with warnings.catch_warnings(record=True) as caught:", lines)
+        yield "print([str(each.message) for each in caught])"
+        yield comment(f"expected: {failure.expected}; observed: {failure.observed[:LONGEST]}")
+    elif failure.path == "raises" and expected is not None and expected["type"] is not None:
+        parts = [part for part in expected["match"] if isinstance(part, str)]
+        yield from block("try:", [text])
+        yield from block(f"except {error_type(expected)} as error:",
+                         [f"assert {part!r} in str(error), error" for part in parts] or ["pass"])  # fmt: skip
+        yield from block("else:", ['raise AssertionError("nothing was raised")'])
+    else:
+        yield text
+        yield comment(f"observed: {failure.observed[:LONGEST]}")
+
+
+def error_type(expected: Mapping[str, Any]) -> str:
+    name = str(expected["type"])
+    return name if name.endswith("Error") and name.isidentifier() and hasattr(builtins, name) else "Exception"
+
+
+def asserted(subject: str, name: str, value: Any) -> Iterator[str]:
+    """Yield the lines that assert one check of a subject."""
+    x = subject if SIMPLE.fullmatch(subject) else f"({subject})"
+    if name == "log":
+        yield f"assert _same(events, {literal(value)}), events"
+    elif name in FACTS and not isinstance(value, dict):
+        fact = FACTS[name].format(x=x)
+        yield f"assert {fact} == {literal(value)}, {fact}"
+    elif name in OF_TWO and isinstance(value, dict) and "expr" in value:
+        yield f"assert {OF_TWO[name].format(x=x, y=value['expr'])}"
+    elif name == "grad_fn" and not isinstance(value, dict):
+        fact = f"{x}.grad_fn" if value is None else f"type({x}.grad_fn).__name__"
+        yield f"assert {fact} {'is' if value is None else '=='} {literal(value)}, {fact}"
+    elif name == "grad" and isinstance(value, dict) and "checks" in value:
+        for inner, each, _ in value["checks"]:
+            if inner not in ("rtol", "atol"):
+                yield from asserted(f"{x}.grad", inner, each)
+    elif name in ("value", "grad"):
+        yield equal(x if name == "value" else f"{x}.grad", value)
+    else:
+        raise NotPlain
+
+
+def equal(subject: str, value: Any) -> str:
+    """Return an assertion that an object is, or holds, a value."""
+    if value is None or value is True or value is False:
+        return f"assert {subject} is {value}, {subject}"
+    if isinstance(value, dict) and "expr" not in value:
+        raise NotPlain
+    return f"assert _same({subject}, {value['expr'] if isinstance(value, dict) else literal(value)})"
+
+
+def literal(value: Any) -> str:
+    """Return a value of a case file as an expression."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, dict):
+        raise NotPlain
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    return repr(value)

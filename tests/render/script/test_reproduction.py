@@ -1,0 +1,145 @@
+"""A reproduction asserts what failed and nothing else: it holds where torch is right, and fails where it isn't."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import torch
+from loops import each
+from running import FIRST, case_of
+from shipped import telling
+
+from conformance.execution.program import chosen
+from conformance.language.operations import is_of_operation
+from conformance.model.case import Case
+from conformance.model.outcome import Failure, Outcome
+from conformance.render.expected import applies, lacking
+from conformance.render.script.reproduction import reproduction_of
+
+RELEASE = torch.__version__
+CPU = ("cpu", "float32")
+EVERY = 60  # of how many reproductions one is run
+RUNNER = """
+import contextlib, io, json, os, sys, warnings
+import torch
+warnings.simplefilter("ignore")
+for name, text in json.load(sys.stdin):
+    process = os.fork()
+    if process == 0:
+        status = 0
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(text, name, "exec"), {"__name__": "__main__"})
+        except BaseException as error:
+            print(name, type(error).__name__, str(error)[:200].replace(chr(10), " "), flush=True)
+        os._exit(0)
+    os.waitpid(process, 0)
+"""
+
+
+def failing(case: Case, number: int) -> Outcome | None:
+    """Return the outcome of a case as if all that a step of it expects had failed, or None where that is nothing."""
+    step = chosen(case.steps[number], RELEASE)
+    if "expect" in step:
+        failures = tuple(
+            Failure(
+                line=line, path="log" if name == "log" else f"{entry['subject']}.{name}", expected="e", observed="o"
+            )
+            for entry in step["expect"]
+            for name, _, line in entry["checks"]
+        )
+    elif (step.get("raises") or {"type": None})["type"] is not None:
+        failures = (Failure(line=step["line"], path="raises", expected="e", observed="o"),)
+    else:
+        return None
+    return Outcome(status="fail", line=step["line"], failures=failures)
+
+
+def reproductions() -> list[tuple[str, str]]:
+    """Return a reproduction of each step of the shipped cases that can be run and that expects something."""
+    found = []
+    for case in telling():
+        if is_of_operation(case) or lacking(case, RELEASE) or case.devices or case.dtypes:
+            continue
+        for number, step in enumerate(case.steps):
+            outcome = failing(case, number) if applies(step, RELEASE) else None
+            text = outcome and reproduction_of(case, outcome, RELEASE, CPU)
+            if text:
+                found.append((f"{case.id}, step {number}", text))
+    return found
+
+
+def complaints(given: list[tuple[str, str]]) -> list[str]:
+    """Run texts, each in a process of its own, and return what those say that end with an error."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER], input=json.dumps(given), capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_reproductions_hold_where_torch_does_what_cases_expect() -> None:
+    every = reproductions()
+    assert len(every) > 2000
+    assert complaints(every[::EVERY]) == []
+
+
+RAISES = "- do: ones(2){}\n  raises: {{type: RuntimeError, match: nothing}}\n"
+# Steps of which the last but one, or else the last, is at fault, the path of the failure, and what is told.
+WRONG = {
+    "a value": ("- x = ones(2)\n- expect: {x: 3}\n", "x", "AssertionError"),
+    "a gradient": (
+        "- x = ones(2, requires_grad=True)\n- x.sum().backward()\n- expect: {x: {grad: [1, 2]}}\n", "x.grad", "AssertionError",
+    ),
+    "no gradient": ("- x = ones(2)\n- expect: {x: {grad: 1}}\n", "x.grad", "AssertionError"),
+    "a flag": ("- x = ones(2)\n- expect: {x: {is_leaf: false}}\n", "x.is_leaf", "AssertionError"),
+    "a node": ("- x = ones(2)\n- expect: {x: {grad_fn: SinBackward0}}\n", "x.grad_fn", "AssertionError"),
+    "an object": ("- x = ones(2)\n- y = x * 1\n- expect: {y: {is: x}}\n", "y", "AssertionError"),
+    "the log": ("- log(1, 2)\n- expect: {log: [[1, 3]]}\n", "log", "AssertionError"),
+    "an error that is not raised": (RAISES.format(""), "raises", "nothing was raised"),
+    "an error in other words": (RAISES.format(".view(3)"), "raises", "invalid for input"),
+    "an error": ("- ones(2).view(3)\n- expect: {int(2): 2}\n", "", "invalid for input"),
+}  # fmt: skip
+
+
+@each("steps, path, told", WRONG.values(), ids=WRONG)
+def test_a_reproduction_ends_with_an_error_where_torch_does_something_else(steps: str, path: str, told: str) -> None:
+    case = case_of(steps)
+    line = case.steps[-1 if path else 0]["line"]
+    failure = Failure(line=line, path=path, expected="e", observed="o")
+    text = reproduction_of(case, Outcome(status="fail", line=line, failures=(failure,)), RELEASE, CPU)
+    assert text is not None
+    assert len(text.splitlines()) <= 24
+    (complaint,) = complaints([("it", text)])
+    assert told in complaint
+
+
+def test_a_reproduction_has_what_the_target_needs() -> None:
+    case = case_of("- x = randn(2, device=device)\n- expect: {x: {is_leaf: false}}\n")
+    failure = Failure(line=FIRST + 1, path="x.is_leaf", expected="false", observed="true")
+    outcome = Outcome(status="fail", line=FIRST + 1, failures=(failure,))
+    assert reproduction_of(case, outcome, RELEASE, ("cuda", "float64")) == (
+        "# t\n"
+        "import torch\n"
+        "from torch import randn\n"
+        "torch.manual_seed(0)\n"
+        "torch.set_default_dtype(torch.float64)\n"
+        'torch.set_default_device("cuda")\n'
+        'device = "cuda"\n'
+        "\n"
+        "x = randn(2, device=device)\n"
+        "assert x.is_leaf == False, x.is_leaf\n"
+        "# observed: x.is_leaf: true\n"
+    )
+
+
+def test_what_needs_the_suite_or_says_nothing_of_a_step_has_no_reproduction() -> None:
+    case = case_of("- x = pickled(ones(2))\n- expect: {x: 3}\n")
+    failure = Failure(line=FIRST + 1, path="x", expected="e", observed="o")
+    outcomes = [
+        Outcome(status="fail", line=FIRST + 1, failures=(failure,)), Outcome(status="crash"),
+        Outcome(status="fail", line=FIRST), Outcome(status="fail", failures=(failure,)),
+    ]  # fmt: skip
+    assert [reproduction_of(case, outcome, RELEASE, CPU) for outcome in outcomes] == [None] * 4
