@@ -25,6 +25,7 @@ from samples import (
     device,
     failed,
     outcome,
+    read_case,
     report,
     rule,
     suite_of,
@@ -270,7 +271,7 @@ def test_the_page_of_a_case_says_all_there_is_to_say(opened: Opener, address: st
     assert "To test." in text
     assert "cases/x.yaml:21" in text
     assert "pytest 'cases/x.yaml::breaks[cpu-float32]'" in text
-    link = page.get_by_role("link", name="PyTorch says")
+    link = page.get_by_role("link", name="documentation")
     assert link.get_attribute("href") == "https://x"
 
 
@@ -427,6 +428,83 @@ def test_the_keyboard_alone_finds_opens_and_comes_back(opened: Opener, address: 
     page.keyboard.press("Escape")
     expect(page.get_by_role("link", name="It breaks on the new release")).to_be_focused()
     assert page.input_value("#q") == "breaks"
+
+
+def test_going_back_undoes_filters_one_by_one_and_does_not_leave_the_page(opened: Opener, address: str) -> None:
+    page = opened(address)
+    page.locator("#find input[name=status][value=fail]").check()
+    expect(page.locator("#found")).to_contain_text("1 of 5 cases")
+    page.locator("#find input[name=status][value=fail]").uncheck()
+    page.fill("#q", "late")
+    expect(page.locator("#found")).to_contain_text("1 of 5 cases")
+    page.go_back()
+    expect(page.locator("#found")).to_have_text("5 cases in 4 columns")
+    page.go_back()
+    expect(page.locator("#found")).to_contain_text("1 of 5 cases")
+    page.go_back()
+    expect(page.locator("#found")).to_have_text("5 cases in 4 columns")
+    assert page.input_value("#q") == ""
+
+
+def test_a_click_on_an_outcome_leads_to_its_case_and_one_on_a_count_to_what_it_counts(
+    opened: Opener, address: str
+) -> None:
+    page = opened(address)
+    page.locator("tr.topic", has_text="Second").get_by_role("link", name="crash 1").click()
+    expect(page.locator("#found")).to_contain_text("1 of 5 cases in 1 column")
+    page.locator("tr.case td a").first.click()
+    expect(page.locator("#sheet h1")).to_have_text("The case crashes")
+
+
+def test_older_builds_are_folded_until_they_are_asked_for(shown: Shower) -> None:
+    releases = [f"2.{minor}.0" for minor in range(12)]
+    page = shown(*(report({("a", CPU): GOOD}, torch=release) for release in releases))
+    heads = page.locator("table.matrix thead tr").first.locator("th")
+    assert heads.all_inner_texts()[1:] == releases[:3:-1]
+    page.get_by_role("button", name="Show 4 older columns").click()
+    assert heads.all_inner_texts()[1:] == releases[::-1]
+    page.get_by_role("button", name="Fold the older builds").click()
+    assert heads.count() == 9
+    page.get_by_role("link", name="2.0.0").click()  # what changes from there
+    expect(page.locator("#sheet h1")).to_have_text("What changes from torch 2.0.0 to torch 2.11.0")
+
+
+def test_what_failed_comes_first_with_lines_that_show_it(opened: Opener, tmp_path: Path) -> None:
+    record = valid_case("breaks", title="It breaks")
+    made = report({("breaks", CPU): broken()}, cases=[record])
+    cases = {(record.id, record.digest): read_case(record)}
+    path = tmp_path / "index.html"
+    path.write_text(page_of([made], suite=Suite(case_of=cases.get)), encoding="utf-8")
+    page = opened(f"{path.as_uri()}#case/breaks")
+    headings = page.locator("#sheet h2").all_inner_texts()
+    assert headings[0].endswith("fail: an expectation did not hold, or an expected error did not come")
+    shown = page.locator(".failure pre.script").inner_text()
+    assert "b = a.sigmoid()\nassert b.is_leaf == False, b.is_leaf\n# observed: b.is_leaf: true" in shown
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.taken = text; }")
+    page.get_by_role("button", name="Copy them as a bug report").click()
+    taken = page.evaluate("window.taken")
+    assert taken.startswith(
+        "It breaks\n\nOn torch 2.13.0+cpu py3.11 on cpu:\n\n- b.is_leaf: expected false, observed true"
+    )
+    assert shown in taken
+
+
+def test_a_page_that_was_cut_off_or_damaged_says_so(browser: Browser, address: str, tmp_path: Path) -> None:
+    whole = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
+    index, details = (whole.index(f'id="part-{number}"') for number in (0, 1))
+    damaged = [whole[: place + 60] + "AAAA" + whole[place + 64 :] for place in (index, details)]
+    cases = {
+        "cut off": (whole[: details + 40], "", "If nothing follows, this file was cut off"),
+        "damaged": (damaged[0], "", "The file is damaged"),
+        "a damaged part": (damaged[1], "#case/holds", "The file is damaged"),
+    }
+    for name, (text, fragment, told) in cases.items():
+        path = tmp_path / f"{name}.html"
+        path.write_text(text, encoding="utf-8")
+        page = browser.new_page()
+        page.goto(f"{path.as_uri()}{fragment}")
+        expect(page.locator("main")).to_contain_text(told)
+        page.close()
 
 
 def test_arrows_open_and_close_a_row_and_keep_the_focus(opened: Opener, address: str) -> None:
@@ -803,8 +881,8 @@ def test_an_issue_with_another_kind_of_link_or_none_has_no_link(shown: Shower) -
 def test_a_rule_with_another_kind_of_link_is_no_link(shown: Shower, link: str) -> None:
     made = report({("a", CPU): GOOD}, cases=[case("a")])
     page = shown(msgspec.structs.replace(made, rules={"r.one": rule("r.one", link=link)}), fragment="#case/a")
-    assert page.get_by_role("link", name="PyTorch says").count() == 0
-    assert f"PyTorch says: {link}" in page.locator("#sheet").inner_text()
+    assert page.get_by_role("link", name="documentation").count() == 0
+    assert f"documentation: {link}" in page.locator("#sheet").inner_text()
 
 
 def test_an_empty_report_says_that_there_is_nothing(shown: Shower) -> None:

@@ -91,7 +91,8 @@ RAISES = "- do: ones(2){}\n  raises: {{type: RuntimeError, match: nothing}}\n"
 WRONG = {
     "a value": ("- x = ones(2)\n- expect: {x: 3}\n", "x", "AssertionError"),
     "a gradient": (
-        "- x = ones(2, requires_grad=True)\n- x.sum().backward()\n- expect: {x: {grad: [1, 2]}}\n", "x.grad", "AssertionError",
+        "- x = ones(2, requires_grad=True)\n- x.sum().backward()\n- expect: {x: {grad: [1, 2]}}\n",
+        "x.grad", "AssertionError",
     ),
     "no gradient": ("- x = ones(2)\n- expect: {x: {grad: 1}}\n", "x.grad", "AssertionError"),
     "a flag": ("- x = ones(2)\n- expect: {x: {is_leaf: false}}\n", "x.is_leaf", "AssertionError"),

@@ -19,7 +19,7 @@ function caseSheet(view, item, details) {
     h("p", { class: "meta" }, h("code", {}, item.id), ` ${item.level} · ${model.index.topics[item.topic]} · ${item.file}:${item.line}`),
     h("p", { class: "why" }, details.why),
     ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details)),
-    h("h2", {}, "What PyTorch promises"), rulesOf(view, item),
+    h("h2", {}, "Rules"), rulesOf(view, item),
     h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)),
     ...knownIssues(groups),
     ...unobservedIn(groups),
@@ -36,7 +36,7 @@ function rulesOf(view, item) {
   const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
     const [id, text, level, link, , since] = model.index.rules[rule];
     return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
-      ` ${level}, since ${since} · `, outward(link, "PyTorch says")));
+      ` ${level}, since ${since} · `, outward(link, level === "observed" ? "source" : "documentation")));
   });
   return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries, moreOf(item.rules, "li"));
 }
@@ -186,7 +186,7 @@ function unobservedIn(groups) {
   const rows = groups.flatMap((group) => {
     const hidden = group.outcome?.unobserved || [];
     return [...hidden.slice(0, MOST_ENTRIES).map(({ line, path, reason }) => h("tr", {}, h("th", { scope: "row" }, path), h("td", {}, String(line)),
-      h("td", {}, namesOf(group, groups)), h("td", { class: "message" }, reason))), moreOf(hidden, "tr")];
+      h("td", {}, namesOf(group, groups)), h("td", { class: "message" }, reason))), moreOf(hidden, "tr")].filter(Boolean);
   });
   return rows.length > 0 ? [h("h2", {}, "Not observed"), scrollingTable("Expectations that were left out", ["What", "Line", "On", "Why"], rows)] : [];
 }
