@@ -489,6 +489,15 @@ def test_what_failed_comes_first_with_lines_that_show_it(opened: Opener, tmp_pat
     assert shown in taken
 
 
+def test_a_case_leads_to_those_that_do_much_the_same(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#case/holds")
+    related = page.locator("section", has_text="Related cases").locator("li")
+    expect(related).to_have_count(4)
+    assert related.first.get_by_role("img").get_attribute("aria-label") in {"crash", "fail", "known", "not-run"}
+    page.get_by_role("link", name="It breaks on the new release").click()
+    expect(page.locator("#sheet h1")).to_have_text("It breaks on the new release")
+
+
 def test_a_page_that_was_cut_off_or_damaged_says_so(browser: Browser, address: str, tmp_path: Path) -> None:
     whole = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
     index, details = (whole.index(f'id="part-{number}"') for number in (0, 1))

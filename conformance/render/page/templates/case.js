@@ -26,6 +26,7 @@ function caseSheet(view, item, details) {
     h("h2", {}, "Steps"), stepTable(item, details, groups),
     h("h2", {}, "The graph that it builds"), ...graphSection(details),
     h("h2", {}, "Run it"), ...runSection(item, details),
+    relatedSection(view, item),
     h("h2", {}, "The text of the case"), h("pre", { class: "code", tabindex: "0" }, dedented(details.yaml.split("\n"))),
     details.source.length > 0 && h("p", { class: "hint" }, `From ${details.source.join(", ")}.`),
   ];
@@ -39,6 +40,21 @@ function rulesOf(view, item) {
       ` ${level}, since ${since} · `, outward(link, level === "observed" ? "source" : "documentation")));
   });
   return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries, moreOf(item.rules, "li"));
+}
+
+/** Return a section of the cases that are most like one, with their outcomes on the build of the verdict; it is filled later. @param {View} view @param {Case} item */
+function relatedSection(view, item) {
+  const section = h("section", { hidden: true }, h("h2", {}, "Related cases"));
+  const columns = model.columns.filter((column) => column.build === ownBuild());
+  relatedTo(item).then((related) => {
+    const entries = related.map((other) => {
+      const [status] = countsOf(columns[0], [other.number], model.index.dtypes.map((_, dtype) => dtype)).keys();
+      return h("li", {}, Boolean(status) && sign(status), " ", inward(view, { page: "case", id: other.id }, {}, other.title));
+    });
+    section.append(h("ul", {}, ...entries));
+    section.hidden = related.length === 0;
+  });
+  return section;
 }
 
 /**

@@ -20,7 +20,8 @@ const MOST_TIMES = 6;
 
 /** @type {{own: Texts[], messages: string[]} | undefined} */
 let searched;
-let areWhole = false; // whether the texts of the cases are among what is searched
+/** @type {Promise<void> | undefined} */
+let everything; // done when the texts of the cases are among what is searched
 
 /** Return text in lower case with spaces for all that is no word, and one around it. @param {string} text */
 function plainWords(text) {
@@ -41,15 +42,42 @@ function searchTexts() {
 }
 
 /** Add what the cases do and why, which stands in the parts of the page, to what is searched. */
-async function searchEverything() {
-  if (areWhole) return;
-  areWhole = true;
+function searchEverything() {
+  everything ??= addTexts();
+  return everything;
+}
+
+async function addTexts() {
   const { own } = searchTexts();
   for (const item of model.cases) {
     const details = await detailsOf(item).catch(() => null); // what is damaged is not found
     if (details) [own[item.number].why, own[item.number].text] = [plainWords(details.why), plainWords(details.yaml)];
   }
   if (view.q) drawMatrix();
+}
+
+const MOST_RELATED = 6;
+const OF_RULE = 0.2; // what a rule that two cases cite says of how alike they are, beside the part of words that they share
+const ALIKE = 0.4; // at least, to be related
+
+/**
+ * Return the cases that are most like another one in what they do, of those that cite its rules or use its words.
+ * @param {Case} item
+ * @returns {Promise<Case[]>}
+ */
+async function relatedTo(item) {
+  await searchEverything();
+  const texts = searchTexts().own.map(({ text }) => text);
+  const words = new Set(texts[item.number].split(" "));
+  const rules = new Set(item.rules);
+  const alike = model.cases.map((other) => {
+    if (other === item) return 0;
+    const theirs = new Set(texts[other.number].split(" "));
+    const shared = [...theirs].reduce((count, word) => count + Number(words.has(word)), 0);
+    return shared / (words.size + theirs.size - shared) + OF_RULE * other.rules.filter((rule) => rules.has(rule)).length;
+  });
+  const found = model.cases.filter((other) => alike[other.number] >= ALIKE);
+  return found.toSorted((one, other) => alike[other.number] - alike[one.number]).slice(0, MOST_RELATED);
 }
 
 /** Return the words of a search, and other ways to say each. @param {string} asked @returns {string[][]} */
