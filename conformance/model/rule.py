@@ -18,6 +18,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     level: Level
     link: Annotated[str, Meta(description="Where PyTorch says so, or shows it.")]
     since: Annotated[str, Meta(description="The first release on which it holds.")]
+    upgrade: Annotated[str, Meta(description="What code may have to change that comes from an earlier release.")] = ""
     untested: Annotated[str, Meta(description="Why the suite has no case for it; of any other rule it has one.")] = ""
 
 

@@ -53,6 +53,7 @@ def difference_text(difference: Difference) -> str:
             cites = f"  ({entry['cites']})" if entry["cites"] else ""
             lines += [f"  {entry['case']} [{entry['target']}]  {entry['statuses']}  {entry['place']}{cites}"]
             lines += [f"      {when}: {text}" for when, text in entry["accounts"]]
+            lines += [f"      upgrading: {advice}" for advice in entry["upgrade"]]
             lines += [f"      rule {rule['id']} ({rule['level']}): {rule['text']}" for rule in entry["rules"]]
     return "".join(f"{line_of(line, LONGEST)}\n" for line in lines)
 
@@ -92,6 +93,7 @@ def entry_of(difference: Difference, change: Change) -> dict[str, Any]:
         "place": f"{change.case.file}:{latest.line if latest and latest.line else change.case.line}",
         "accounts": [] if change.kind in IN_ONE_LINE else accounts(change),
         "cites": cites,
+        "upgrade": [rule.upgrade for rule in difference.rules_of(change) if rule.upgrade and change.expected],
         "rules": [{"id": rule.id, "level": rule.level, "text": shortened(rule.text, LONG)} for rule in rules],
     }
 

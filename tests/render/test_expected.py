@@ -9,8 +9,10 @@ from samples import CPU, outcome, report
 
 from conformance.model.case import Case
 from conformance.model.report import CaseRecord, case_record
+from conformance.render.diff import difference_markdown, difference_text
 from conformance.render.expected import expectation, expectation_by
 from conformance.results.diff import EXPECTED, Expectation, compare
+from conformance.results.diff import record_of as record_of_difference
 
 RAISES = "- do: 1 / 0\n  raises:\n    - {{{}, torch: '<2.1'}}\n    - {{{}, torch: '>=2.1'}}\n"
 ONE, TWO, ANOTHER = (
@@ -89,3 +91,19 @@ def test_two_reports_differ_in_what_is_expected_where_a_case_holds_in_both() -> 
     ]
     assert compare(old, new).counts == {"expectation-changed": 1}
     assert compare(new, new).counts == {}
+
+
+def test_what_is_expected_otherwise_is_told_with_both_sides_and_with_what_to_do_about_it() -> None:
+    case = case_of(OTHER_VALUE)
+    advice = msgspec.structs.replace(RULES["a.b"], upgrade="Expect 2.")
+    old, new = (
+        msgspec.structs.replace(
+            report({(case.id, CPU): outcome("pass")}, cases=[record_of(case)], torch=torch), rules={"a.b": advice}
+        )
+        for torch in ("2.0.1", "2.6.0")
+    )
+    found = compare(old, new, expectation=expectation_by(lambda: [case]))
+    assert record_of_difference(found)["changes"][0]["expected"] == [{"place": "int(2)", "before": "1", "after": "2"}]
+    for text in (difference_text(found), difference_markdown(found)):
+        for part in ("behaviour changed", "int(2), before: 1", "int(2), since: 2", "upgrading: Expect 2."):
+            assert part in text.lower() or part in text

@@ -105,7 +105,8 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
         ],
         "dtypes": dtypes, "messages": list(notes.messages), "topics": list(topics), "files": list(files),
         "rules": [
-            [name, rule.text, rule.level, rule.link, rule.topic, rule.since] for name, rule in matrix.rules.items()
+            [name, rule.text, rule.level, rule.link, rule.topic, rule.since, rule.upgrade]
+            for name, rule in matrix.rules.items()
         ],
         "cases": [
             [case.id, case.title, topics[case.topic], int(case.level == "observed"),

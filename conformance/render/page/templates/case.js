@@ -35,9 +35,9 @@ function caseSheet(view, item, details) {
 /** @param {View} view @param {Case} item */
 function rulesOf(view, item) {
   const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
-    const [id, text, level, link, , since] = model.index.rules[rule];
+    const [id, text, level, link, , since, upgrade] = model.index.rules[rule];
     return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
-      ` ${level}, since ${since} · `, outward(link, level === "observed" ? "source" : "documentation")));
+      ` ${level}, since ${since} · `, outward(link, level === "observed" ? "source" : "documentation")), upgrade !== "" && h("p", { class: "hint" }, `Upgrading: ${upgrade}`));
   });
   return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries, moreOf(item.rules, "li"));
 }

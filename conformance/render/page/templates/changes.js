@@ -141,5 +141,10 @@ function whatChanged(entry, from, to) {
   const parts = entry.words.map((/** @type {Words} */ [place, before, after]) => [place && h("code", {}, place), place && ": ", h("span", { class: "before" }, before), " → ", h("span", { class: "after" }, after)]);
   const more = parts.length > 1 && ` and ${parts.length - 1} more`;
   const copies = parts[0].map((part) => (part instanceof Node ? part.cloneNode(true) : part));
-  return [h("details", { class: "words" }, h("summary", {}, h("span", { class: "first" }, ...copies), more), h("ul", {}, ...parts.map((part) => h("li", {}, ...part))))];
+  return [h("details", { class: "words" }, h("summary", {}, h("span", { class: "first" }, ...copies), more), h("ul", {}, ...parts.map((part) => h("li", {}, ...part)), ...adviceFor(entry.item).map((advice) => h("li", {}, h("strong", {}, advice)))))];
+}
+
+/** Return what code may have to change for the rules of a case. @param {number} item */
+function adviceFor(item) {
+  return model.cases[item].rules.map((rule) => model.index.rules[rule][6]).filter(Boolean);
 }
