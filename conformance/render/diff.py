@@ -12,6 +12,7 @@ ORDER = (*KINDS, "unchanged")
 QUOTED = ("regressed", "changed-failure", "expected-failure", "fixed")  # kinds of which rules are quoted
 LONGEST = 2000  # characters of a line; a report can name a thousand targets
 IN_ONE_LINE = ("edited", "added", "removed", "newly-run")  # kinds of which a line for each change is enough
+WHEN = ("before", "since")
 NO_BASELINE = "no earlier report: there is nothing to compare with"
 GONE = "worse (gone): there was a report of this build, and there is none now"
 
@@ -101,12 +102,8 @@ def entry_of(difference: Difference, change: Change) -> dict[str, Any]:
 def accounts(change: Change) -> list[tuple[str, str]]:
     """Return lines for the two outcomes: what was wrong, or why it did not run; or what is expected of each."""
     if change.expected:
-        sides = [(("before", before), ("since", after)) for _, before, after in change.expected]
-        return [
-            (f"{place}, {when}" if place else when, shortened(text, LONG))
-            for (place, *_), both in zip(change.expected, sides, strict=True)
-            for when, text in both
-        ]
+        sides = [(when, place, text) for place, *both in change.expected for when, text in zip(WHEN, both, strict=True)]
+        return [(when, shortened(f"{place}: {text}" if place else text, LONG)) for when, place, text in sides]
     old = outcome_line(change.old) if change.old else ""
     new = outcome_line(change.new) if change.new else "this target is no longer planned"
     return [(when, text) for when, text in (("was", old), ("now", new)) if text]

@@ -104,6 +104,6 @@ def test_what_is_expected_otherwise_is_told_with_both_sides_and_with_what_to_do_
     )
     found = compare(old, new, expectation=expectation_by(lambda: [case]))
     assert record_of_difference(found)["changes"][0]["expected"] == [{"place": "int(2)", "before": "1", "after": "2"}]
-    for text in (difference_text(found), difference_markdown(found)):
-        for part in ("behaviour changed", "int(2), before: 1", "int(2), since: 2", "upgrading: Expect 2."):
-            assert part in text.lower() or part in text
+    for text in (difference_text(found), difference_markdown(found).replace("`", "")):
+        for part in ("ehaviour changed", "before: int(2): 1", "since: int(2): 2", "upgrading: Expect 2."):
+            assert part in text
