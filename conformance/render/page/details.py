@@ -112,9 +112,7 @@ def reproductions_of(matrix: Matrix, record: CaseRecord, case: Case | None, plac
     for place, (number, dtype) in first.items():
         column = matrix.columns[number]
         outcome = matrix.outcomes[column.report][record.id, column.targets[dtype]]
-        moved = outcome.moved(case.line - matrix.records[column.report][record.id].line)
-        build = matrix.reports[column.report].build
-        text = reproduction_of(case, moved, build.torch, (column.device, dtype))
+        text = reproduction_of(case, outcome, matrix.reports[column.report].build.torch, (column.device, dtype))
         if text is not None:
             found[str(place)] = text
     return found

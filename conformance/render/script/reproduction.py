@@ -63,17 +63,10 @@ class NotPlain(Exception):
 
 
 def reproduction_of(case: Case, outcome: Outcome, torch: str, target: tuple[str, str]) -> str | None:
-    """Return a reproduction of what diverged on a release of torch and a target, or None where there can be none.
-
-    The lines of `outcome` are those of the case file.
-    """
-    if outcome.line is None or not outcome.failures:
+    """Return a reproduction of what diverged on a release of torch and a target, or None where there can be none."""
+    if outcome.step is None or outcome.step >= len(case.steps) or not outcome.failures:
         return None
-    steps = [step for step in case.steps if applies(step, torch)]
-    reached = [step for step in steps if step["line"] <= outcome.line]
-    if not reached:
-        return None
-    *before, last = (chosen(step, torch) for step in reached)
+    *before, last = (chosen(step, torch) for step in case.steps[: outcome.step + 1] if applies(step, torch))
     try:
         lines = [line for step in before for line in passed(step)]
         lines += diverged(last, outcome.failures)
@@ -129,9 +122,9 @@ def diverged(step: Step, failures: tuple[Failure, ...]) -> Iterator[str]:
         return
     found = False
     for entry in step["expect"]:
-        for name, value, line in entry["checks"]:
-            told = next((each for each in failures if each.line == line and covers(each.path, entry["subject"])), None)
-            if told is None or name in ("rtol", "atol"):
+        for name, value, _ in entry["checks"]:
+            told = next((each for each in failures if is_of(each.path, entry["subject"], name)), None)
+            if told is None:
                 continue
             found = True
             yield from asserted(entry["subject"], name, value)
@@ -140,9 +133,11 @@ def diverged(step: Step, failures: tuple[Failure, ...]) -> Iterator[str]:
         raise NotPlain
 
 
-def covers(path: str, subject: str) -> bool:
-    """Whether a failure at `path` is one of the checks of a subject; that of the log stands under its own name."""
-    return path.startswith(subject) or path == "log"
+def is_of(path: str, subject: str, check: str) -> bool:
+    """Whether a failure at `path` is of a check of a subject."""
+    if check in ("value", "log"):
+        return path == (subject if check == "value" else check)
+    return path == f"{subject}.{check}" or path.startswith(f"{subject}.{check}.")
 
 
 def raising(step: Step, failure: Failure) -> Iterator[str]:

@@ -144,9 +144,26 @@ function outcomeTable(view, item, details) {
 function namesOf(group, groups) {
   const columns = [...group.columns].map((number) => model.columns[number]);
   const isAll = columns.length === model.columns.length && columns.length > 1;
-  const names = isAll ? "all builds" : columns.map((column) => `${column.build.torch} ${shortName(column)}`).join(", ");
+  const names = isAll ? "all builds" : rangesIn(columns).join(", ");
   const dtypes = new Set(groups.flatMap((other) => [...other.dtypes]));
   return group.dtypes.size === dtypes.size ? names : `${names}, ${[...group.dtypes].join(" and ")}`;
+}
+
+/** Name columns: three or more that follow each other, of one device, as a range of releases. @param {Column[]} columns */
+function rangesIn(columns) {
+  /** @type {Column[][]} */
+  const runs = [];
+  for (const device of new Set(columns.map((column) => column.device))) {
+    const all = model.columns.filter((column) => column.device === device);
+    for (const column of columns.filter((each) => each.device === device).toSorted((one, other) => one.number - other.number)) {
+      const run = runs.at(-1);
+      if (run?.[0].device === device && all.indexOf(run[run.length - 1]) + 1 === all.indexOf(column)) run.push(column);
+      else runs.push([column]);
+    }
+  }
+  return runs.flatMap((run) => run.length < 3
+    ? run.map((column) => `${column.build.torch} ${shortName(column)}`)
+    : [`${run[0].build.release} to ${run[run.length - 1].build.release} on ${run[0].device} (${run.length} builds)`]);
 }
 
 /** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups @param {Details} details */

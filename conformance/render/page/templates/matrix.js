@@ -96,7 +96,8 @@ function headOf(view, found) {
 /** @param {View} view @param {Found} found @param {Row} row */
 function rowOf(view, found, row) {
   const cells = found.columns.map((column) => cellOf(view, column, row));
-  return h("tr", { class: row.kind }, h("th", { scope: "row" }, labelOf(view, found, row)), ...cells);
+  const isFlat = row.kind === "case" && found.scores !== null;
+  return h("tr", { class: isFlat ? "case flat" : row.kind }, h("th", { scope: "row" }, labelOf(view, found, row)), ...cells);
 }
 
 /** @param {View} view @param {Found} found @param {Row} row */
