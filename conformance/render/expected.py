@@ -1,4 +1,4 @@
-"""What a case expects otherwise on one release of torch than on another, in words, the kind of change that it is."""
+"""What a case expects otherwise on one release of torch than on another, in words, and what kind of change that is."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
