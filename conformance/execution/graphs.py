@@ -98,7 +98,7 @@ class GraphRecorder:
     def add(self, item: Item, outcome: Outcome) -> None:
         """Take the graph of an item that has just run from the cache, or request it from the worker."""
         case = item.case
-        if case.id in self.seen or outcome.status not in RECORDED or is_long(case):
+        if case.id in self.seen or outcome.status not in RECORDED or is_long(case) or item.target.mode:
             return
         self.seen.add(case.id)
         cached = self.entry(case.file).get((case.id, str(item.target)))

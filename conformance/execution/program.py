@@ -7,6 +7,7 @@ from typing import Any
 from conformance.language import versions, vocabulary
 from conformance.model.build import Build, Target
 from conformance.model.case import Case, ListedCase
+from conformance.model.mode import needed_for
 from conformance.model.outcome import Outcome
 
 
@@ -23,6 +24,8 @@ def why_unsupported(case: Case | ListedCase, target: Target, torch: str) -> str:
     """Return why `case` can't be run on `target` with `torch`, or an empty string when it can."""
     if case.torch is not None and not versions.holds(case.torch, torch):
         return f"needs torch {case.torch}"
+    if target.mode and not versions.holds(needed_for(target.mode), torch):
+        return f"needs torch {needed_for(target.mode)} for the mode {target.mode}"
     if case.devices and target.device.partition(":")[0] not in case.devices:
         return f"needs a device of {', '.join(case.devices)}"
     if case.dtypes and target.dtype not in case.dtypes:
@@ -36,12 +39,17 @@ def why_unsupported(case: Case | ListedCase, target: Target, torch: str) -> str:
 
 def program_of(case: Case, target: Target, torch: str) -> dict[str, Any]:
     """Return the request that runs `case` on `target` with `torch`."""
-    return {"device": target.device, "dtype": target.dtype, "file": case.file, "steps": steps_of(case, torch)}
+    return {**request_of(case, target), "steps": steps_of(case, torch)}
 
 
 def encoded_program(case: Case | ListedCase, target: Target, encoded_steps: str) -> dict[str, Any]:
     """Return the request that runs the encoded steps of a case on `target`, for `line_of`."""
-    return {"device": target.device, "dtype": target.dtype, "file": case.file, "encoded_steps": encoded_steps}
+    return {**request_of(case, target), "encoded_steps": encoded_steps}
+
+
+def request_of(case: Case | ListedCase, target: Target) -> dict[str, Any]:
+    mode = {"mode": target.mode} if target.mode else {}
+    return {"device": target.device, "dtype": target.dtype, "file": case.file, **mode}
 
 
 def steps_of(case: Case, torch: str) -> list[dict[str, Any]]:

@@ -19,14 +19,17 @@ from conformance.execution.in_process import InProcess
 from conformance.execution.program import encoded_program, outcome_without_run
 from conformance.execution.queue import LONG_SECONDS
 from conformance.execution.workers import Workers
+from conformance.language import versions
 from conformance.language.profile import NO_PROFILE, Profile
 from conformance.model.build import Build
+from conformance.model.mode import needed_for
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.sandbox import Sandbox
 
 WINDOW = 64  # programs ahead of pytest for each worker: enough that no process waits for another
 RECORDING_SECONDS = {"spare": 1.0, "all": 600.0}  # how long to wait for graphs at the end of a run
 MOST_WORKERS = 4
+ENTERED = -1  # the number of a request that tries a mode, before there are any others
 
 
 class Item(graphs.Item, Protocol):
@@ -81,6 +84,7 @@ class Scheduler:
         self.settings = settings
         self.executor: Workers | InProcess | None = None
         self.items: Sequence[Item] = ()
+        self.modes: set[str] = set()  # those that were entered once
         self.next = 0  # the first item that has not been sent
         self.window = WINDOW
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
@@ -122,6 +126,17 @@ class Scheduler:
         if self.settings.sandbox == "off" or not isinstance(self.executor, Workers):
             return None
         return self.executor.confine()
+
+    def require_mode(self, mode: str) -> None:
+        """Raise Refused if a mode can't be entered, though this torch is to have it."""
+        if mode in self.modes or not versions.holds(needed_for(mode), self.build.torch):
+            return
+        assert self.executor is not None
+        self.executor.request(ENTERED, {"device": "cpu", "enters": mode})
+        reason = self.executor.outcome(ENTERED).get("reason", "")
+        if reason:
+            raise Refused(f"--under {mode}: {reason}")
+        self.modes.add(mode)
 
     @property
     def knows_build(self) -> bool:

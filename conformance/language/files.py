@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from conformance.language.modes import MODES_FILE, Exemption, load_exemptions
 from conformance.language.reader import parse_cases
 from conformance.language.renames import RENAMES_FILE
 from conformance.language.rules import RULES_FILE, load_rules
@@ -15,7 +16,7 @@ from conformance.model.rule import Rule
 SUFFIXES = (".yaml", ".yml")
 ISSUES_FILE = "known-issues.yaml"
 LEFT_OUT_FILE = "left-out.txt"  # the ids of the cases that `--quick` leaves out
-NOT_CASES = (RULES_FILE, ISSUES_FILE, RENAMES_FILE)
+NOT_CASES = (RULES_FILE, ISSUES_FILE, RENAMES_FILE, MODES_FILE)
 PACKAGE = Path(__file__).parent.parent
 SHIPPED_CASES = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in a checkout
 
@@ -23,6 +24,12 @@ SHIPPED_CASES = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in 
 def shipped_cases() -> Path:
     """Return the directory of the suite's own cases."""
     return next(path for path in SHIPPED_CASES if (path / RULES_FILE).is_file())
+
+
+@cache
+def shipped_exemptions() -> tuple[Exemption, ...]:
+    """Return what comes with the suite about modes."""
+    return load_exemptions(shipped_cases() / MODES_FILE, MODES_FILE)
 
 
 def is_shipped(path: Path) -> bool:

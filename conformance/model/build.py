@@ -1,4 +1,4 @@
-"""Builds of torch, and targets: the device and dtype with which a case runs."""
+"""Builds of torch, and targets: the device and dtype with which a case runs, and the mode around it."""
 
 import hashlib
 import re
@@ -18,32 +18,44 @@ OF_HOST = re.compile(
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9.+]+")
 NOT_IN_FILES = re.compile(r"[^A-Za-z0-9.+_-]")
 LONGEST_SLUG = 180  # file systems take names of 255 bytes, and partial and unfinished files add to this one
+IN_MODE = "+"  # between the names of a device and a mode
 LONGEST_FACT = 40  # characters of a fact in the name of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A device (`cuda`) and the default dtype while a case runs (`float32`)."""
+    """A device (`cuda`), the default dtype while a case runs (`float32`), and the mode in which it does, if any."""
 
     device: str
     dtype: str
+    mode: str = ""
 
     def __str__(self) -> str:
-        return name_of_target(self.device, self.dtype)
+        return name_of_target(self.place, self.dtype)
+
+    @property
+    def place(self) -> str:
+        """The device, with the mode: `cpu+anomaly`."""
+        return f"{self.device}{IN_MODE}{self.mode}" if self.mode else self.device
+
+    @property
+    def without_mode(self) -> "Target":
+        return Target(device=self.device, dtype=self.dtype)
 
 
 @cache
-def name_of_target(device: str, dtype: str) -> str:
+def name_of_target(place: str, dtype: str) -> str:
     """Return the name of a target: one text, which many outcomes have in common."""
-    return f"{device}-{dtype}"
+    return f"{place}-{dtype}"
 
 
 def target_of(text: str) -> Target:
-    """Return the target that `text` (`cpu-float32`) names; raise ValueError when it names none."""
-    device, _, dtype = text.rpartition("-")
+    """Return the target that `text` (`cpu-float32`, `cpu+anomaly-float32`) names; raise ValueError if it names none."""
+    place, _, dtype = text.rpartition("-")
+    device, _, mode = place.partition(IN_MODE)
     if not device or dtype not in DTYPES:
         raise ValueError(f"expected a device and a dtype such as cpu-float32, got {text!r}")
-    return Target(device=device, dtype=dtype)
+    return Target(device=device, dtype=dtype, mode=mode)
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

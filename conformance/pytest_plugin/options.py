@@ -1,10 +1,13 @@
 """The options that the suite adds to pytest, and the markers of its items."""
 
+import argparse
+
 import pytest
 
-from conformance.language.errors import CaseFileError
+from conformance.language.errors import CaseFileError, did_you_mean
 from conformance.language.profile import NO_PROFILE, Profile, find_profile, shipped_profiles
 from conformance.model.build import DTYPES, IN_TREE
+from conformance.model.mode import MODES
 from conformance.model.shard import shard
 
 
@@ -20,6 +23,14 @@ def positive_count(text: str) -> int:
     if value < 1:
         raise ValueError(text)
     return value
+
+
+def mode(text: str) -> str:
+    module, colon, name = text.partition(":")
+    if text in MODES or (colon and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))):
+        return text
+    hint = did_you_mean(text, MODES) or f"expected one of {', '.join(MODES)}, or module:name"
+    raise argparse.ArgumentTypeError(f"there is no mode {text!r}; {hint}")
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -48,6 +59,11 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--dtype", choices=DTYPES, action="append", default=[],
         help="the default dtype of the cases; repeatable (default: float32)",
+    )  # fmt: skip
+    group.addoption(
+        "--under", metavar="MODE", action="append", default=[], type=mode,
+        help="run each case a second time, in a mode that is not to change it, as a further column of the report: "
+        f"{', '.join(MODES)}, or module:name of what returns a context manager; repeatable",
     )  # fmt: skip
     group.addoption("--level", choices=("documented", "observed"), help="run only cases whose rules are of this level")
     group.addoption(

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.execution.fork_server import Refused
 from conformance.execution.scheduler import Scheduler, Settings
-from conformance.language.files import is_shipped
+from conformance.language.files import is_shipped, shipped_exemptions
 from conformance.language.profile import Profile
 from conformance.model.build import Build, Target
 from conformance.model.case import ListedCase
@@ -20,6 +20,7 @@ from conformance.pytest_plugin.distributed import worker_number
 from conformance.pytest_plugin.invocation import address_of
 from conformance.pytest_plugin.issue_lists import IssueLists
 from conformance.render.command import command_words
+from conformance.results.exempt import exempted
 from conformance.results.resume import Resumed
 
 DEFAULT_DTYPE = "float32"
@@ -50,8 +51,9 @@ class ConformanceSession:
         return shlex.join([*command_words(option.called_as, option.given), address_of(self.config, path, name)])
 
     def judged(self, case: ListedCase, path: Path, target: Target, outcome: Outcome) -> Outcome:
-        """Apply the known issues for a case in the file at `path` to its outcome."""
-        return self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
+        """Apply the known issues for a case in the file at `path` to its outcome, and what is known of its mode."""
+        outcome = self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
+        return exempted(outcome, case.id, target, shipped_exemptions()) if target.mode else outcome
 
     def confine_for(self, path: Path) -> None:
         """Have workers confined if a case file doesn't come with the suite; raise Refused where that can't be."""
@@ -72,9 +74,12 @@ class ConformanceSession:
         unknown = [build.why_absent(name) for name in devices if build.is_unknown(name)]
         if unknown:
             raise Refused("; ".join(unknown))
+        for mode in dict.fromkeys(option.under):
+            self.scheduler.require_mode(mode)
         for device in dict.fromkeys(devices):
             for dtype in dict.fromkeys(option.dtype or [DEFAULT_DTYPE]):
-                yield Target(device=device, dtype=dtype)
+                for mode in ("", *dict.fromkeys(option.under)):
+                    yield Target(device=device, dtype=dtype, mode=mode)
 
     def lost_devices(self) -> list[str]:
         """Return a line for each device of --require-device that can't be used."""

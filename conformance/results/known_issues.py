@@ -22,7 +22,7 @@ from conformance.language.operations import PREFIX as OPERATIONS
 from conformance.language.renames import Renames
 from conformance.language.schema import Reporter, load_schema, problems_of, reporter
 from conformance.language.yaml import Node, read_document, read_text
-from conformance.model.build import Build, Target
+from conformance.model.build import IN_MODE, Build, Target
 from conformance.model.outcome import Issue, Outcome
 from conformance.model.status import AT_A_STEP, BROKEN, Status
 from conformance.results.fingerprint import Fingerprint, fingerprint
@@ -86,11 +86,18 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the case has to fail on `target`."""
         is_known = any(fnmatchcase(build.system, pattern) for pattern in self.systems)
         is_in_range = all(in_version(condition, device, build) for device, condition in self.back_ends)
-        return is_known and is_in_range and any(fits(pattern, target) for pattern in self.targets)
+        return is_known and is_in_range and self.is_measured(target)
+
+    def is_measured(self, target: Target) -> bool:
+        """Whether the entry was measured on `target`: on it in its mode, if it has one."""
+        return any(fits(pattern, target) and (not target.mode or IN_MODE in pattern) for pattern in self.targets)
 
     def may_hold(self, target: Target, build: Build) -> bool:
         """Whether the case can fail so on `target`."""
-        here = any(fits(pattern, target) for pattern in (*self.targets, *self.may_fail_on))
+        here = any(
+            fits(pattern, each)
+            for pattern in (*self.targets, *self.may_fail_on) for each in (target, target.without_mode)
+        )  # fmt: skip
         is_beyond = any(in_version(condition, device, build) is False for device, condition in self.back_ends)
         return here and not is_beyond and versions.holds(self.torch, build.torch)
 
@@ -99,15 +106,17 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 
         With a signature it doesn't matter whether a statement raised the error or an expectation met it. On a target
         that fits `may_fail_on` alone, such as another dtype, an operation need not fail in all ways in which it does on
-        those that the entry was measured on.
+        those that the entry was measured on. What fails anyway may fail in another way in a mode.
         """
+        is_measured = self.is_measured(target)
+        if target.mode and not any(IN_MODE in pattern for pattern in (*self.targets, *self.may_fail_on)):
+            return True
         if self.is_hard and any(ORDINARY in failure.observed for failure in outcome.failures):
             return False
         found = fingerprint(outcome)
         statuses = AT_A_STEP if self.signature and self.status in AT_A_STEP else {self.status}
         if found.status not in statuses or (self.signature and signature(outcome) not in self.signature):
             return False
-        is_measured = any(fits(pattern, target) for pattern in self.targets)
         if self.kind and self.case.startswith(OPERATIONS) and not is_measured:
             return self.step in (None, found.step) and set(found.kind) <= set(self.kind)
         if self.is_pattern or self.is_listed or self.signature or self.earlier:
@@ -119,8 +128,8 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fits(pattern: str, target: Target) -> bool:
-    """Whether a pattern stands for a target, or for its device whatever the dtype."""
-    return fnmatchcase(str(target), pattern) or fnmatchcase(target.device, pattern)
+    """Whether a pattern stands for a target, or for its device and mode whatever the dtype."""
+    return fnmatchcase(str(target), pattern) or fnmatchcase(target.place, pattern)
 
 
 def in_version(condition: str, device: str, build: Build) -> bool | None:

@@ -7,9 +7,10 @@ from typing import Any, Dict, Optional, Sequence
 from conformance.worker import build
 from conformance.worker.isolation import GlobalState, prepare_process
 from conformance.worker.limited import Limits
+from conformance.worker.modes import why_unusable
 from conformance.worker.notes import Notes
 from conformance.worker.reach import reach
-from conformance.worker.runner import Runner
+from conformance.worker.runner import Runner, in_mode
 from conformance.worker.tracer import sketch
 
 
@@ -32,7 +33,7 @@ class Engine:
         """Return the answer to a request, with its number `n`.
 
         The answer to a sketch request has the `graph`, one about the reach of a case what it `uses`. The answer to one
-        about a `feature` has the `reason` why the device lacks it, or "".
+        about a `feature` has the `reason` why the device lacks it, or ""; one that `enters` a mode, why that can't be.
 
         `must_restart` gives the reason when this process must not run another case.
         """
@@ -45,11 +46,16 @@ class Engine:
         is_sketch = request.get("sketch", False)
         is_look = is_sketch or request.get("reach", False)
         runner = self.runners[device]
+        if "enters" in request:
+            return {"n": request["n"], "status": "pass", "reason": why_unusable(request["enters"], device, self.global_state)}
         if "feature" in request:
             return {"n": request["n"], "status": "pass", "reason": runner.prober.why_missing(request["feature"])}
         if "limits" in request:
             return runner.run(request, Limits(request["limits"]))
-        outcome = runner.run(request, (sketch if is_sketch else reach) if is_look else None)
+        if "mode" in request:
+            outcome = runner.run(request, in_mode(request["mode"]))
+        else:
+            outcome = runner.run(request, (sketch if is_sketch else reach) if is_look else None)
         is_fine = not is_look and outcome["status"] in ("pass", "unsupported")
         if not is_look and outcome["status"] in ("fail", "error") and build.answers(device):
             why = runner.why_lacking(request, {"n": request["n"], **outcome}, self.limited)

@@ -51,7 +51,7 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
         (torch.is_grad_enabled, torch.set_grad_enabled),
         (torch.get_default_dtype, torch.set_default_dtype),
         (
-            lambda: (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+            anomaly_mode,
             lambda mode: torch.autograd.set_detect_anomaly(*mode),
         ),
         (torch.is_warn_always_enabled, torch.set_warn_always),
@@ -65,6 +65,10 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
         if hasattr(torch._C, get):
             pairs.append((getattr(torch._C, get), getattr(torch._C, put)))
     return pairs
+
+
+def anomaly_mode() -> Tuple[bool, bool]:
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
 
 
 def undo_patches() -> None:
@@ -146,6 +150,11 @@ class GlobalState:
         generator.manual_seed(SEED)
         if torch.get_default_dtype() is not dtype:
             torch.set_default_dtype(dtype)
+
+    def changed(self) -> List[str]:
+        """Return what says that the modes are others than when the worker started."""
+        names = [get.__name__ for get, _, value in self.before if get() != value]
+        return names + ["what only its own `with` statement ends"] * (not self.is_clean())
 
     def is_clean(self) -> bool:
         """Whether no mode is left on that can't be restored, for example by a generator that can't be closed."""

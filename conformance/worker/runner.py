@@ -20,10 +20,12 @@ from conformance.worker.failures import (
     failures_of_warnings,
     may_have_other_words,
 )
+from conformance.worker.functions import in_thread
 from conformance.worker.isolation import GlobalState, forget
 from conformance.worker.lacking import COPIED, declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import is_alike
+from conformance.worker.modes import mode_of
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
 from conformance.worker.probing import FunctionRecorder, Prober, Recorder, waiter
@@ -152,6 +154,17 @@ def within(*modes: Any) -> Callable[[CaseRun], Dict[str, Any]]:
     return go
 
 
+def in_mode(name: str) -> Callable[[CaseRun], Dict[str, Any]]:
+    """Return the run through all steps in a mode."""
+
+    def go(run: CaseRun) -> Dict[str, Any]:
+        with mode_of(name, run.device):
+            outcome: Dict[str, Any] = run.all_steps()
+        return outcome
+
+    return go
+
+
 def synchronizer(device: str, own: str) -> Callable[[], None]:
     """Return a function that waits until a device and autograd's threads are done; it never raises.
 
@@ -210,6 +223,8 @@ class CaseRun:
         self.judged = 0  # expectations that could be looked at
         self.unobserved: List[Dict[str, Any]] = []  # and those that couldn't
         self.step = self.line = 0
+        # In a mode it is a thread of its own, which the mode doesn't reach, that computes what is expected.
+        self.apart: Callable[..., Any] = in_thread if "mode" in program else call
         self.names: Dict[str, Any] = {
             "__builtins__": runner.offered, "__name__": MODULE, "log": self.add_to_log, "dtype": self.dtype,
         }  # fmt: skip
@@ -310,7 +325,7 @@ class CaseRun:
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
                 self.judged += 1
                 try:
-                    difference = difference_of(subject, name, expected, self, tolerance)
+                    difference = self.apart(difference_of, subject, name, expected, self, tolerance)
                 except Unobservable as error:
                     self.judged -= not error.within
                     self.unobserved.append({"line": line, "path": path + error.within, "reason": str(error)})
@@ -366,6 +381,10 @@ class CaseRun:
     def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `internal-error` if the suite itself raised `error`."""
         return internal_error(error) if is_of_the_suite(error, self.file) else None
+
+
+def call(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
 
 
 def is_log(entry: Dict[str, Any]) -> bool:

@@ -1,0 +1,120 @@
+"""Modes in which a whole case can run, though none of them is to change what autograd does."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, ContextManager, Dict, Iterator
+
+import torch
+
+from conformance.worker.backend import named
+from conformance.worker.isolation import GlobalState
+
+Mode = Callable[[str], ContextManager[Any]]  # takes the type of a device
+
+
+def anomaly(device: str) -> ContextManager[Any]:
+    return torch.autograd.set_detect_anomaly(True)
+
+
+def hooks_of_saved_tensors(device: str) -> ContextManager[Any]:
+    return torch.autograd.graph.saved_tensors_hooks(lambda tensor: [tensor], lambda packed: packed[0])
+
+
+def one_thread(device: str) -> ContextManager[Any]:
+    return torch.autograd.set_multithreading_enabled(False)
+
+
+def function_mode(device: str) -> ContextManager[Any]:
+    from torch.overrides import BaseTorchFunctionMode  # noqa: PLC0415 - newer than the oldest release
+
+    return BaseTorchFunctionMode()
+
+
+def dispatch_mode(device: str) -> ContextManager[Any]:
+    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415 - newer than the oldest release
+
+    class PassThrough(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    return PassThrough()
+
+
+def profiler(device: str) -> ContextManager[Any]:
+    return torch.autograd.profiler.profile(use_kineto=False)
+
+
+@contextlib.contextmanager
+def deterministic_algorithms(device: str) -> Iterator[None]:
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def default_device(device: str) -> ContextManager[Any]:
+    return torch.device(device)
+
+
+def no_autocast(device: str) -> ContextManager[Any]:
+    return torch.autocast(device.partition(":")[0], enabled=False)
+
+
+def sparse_checks(device: str) -> ContextManager[Any]:
+    return torch.sparse.check_sparse_tensor_invariants()
+
+
+@contextlib.contextmanager
+def hooks_of_modules(device: str) -> Iterator[None]:
+    """Hooks for all modules that look at what passes, and return nothing."""
+    place = torch.nn.modules.module
+    with contextlib.ExitStack() as stack:
+        for register in (place.register_module_forward_pre_hook, place.register_module_forward_hook):
+            stack.callback(register(lambda *seen: None).remove)
+        yield
+
+
+def dual_level(device: str) -> ContextManager[Any]:
+    return torch.autograd.forward_ad.dual_level()
+
+
+MODES: Dict[str, Mode] = {
+    "anomaly": anomaly,
+    "saved-tensor-hooks": hooks_of_saved_tensors,
+    "one-thread": one_thread,
+    "function-mode": function_mode,
+    "dispatch-mode": dispatch_mode,
+    "profiler": profiler,
+    "deterministic": deterministic_algorithms,
+    "default-device": default_device,
+    "no-autocast": no_autocast,
+    "sparse-checks": sparse_checks,
+    "module-hooks": hooks_of_modules,
+    "dual-level": dual_level,
+}
+
+
+def mode_of(name: str, device: str) -> ContextManager[Any]:
+    """Return a new context manager: one of `MODES`, or what the object `module:name` returns when it is called."""
+    made: ContextManager[Any] = MODES[name](device) if name in MODES else named(name)()
+    return made
+
+
+def why_unusable(name: str, device: str, state: GlobalState) -> str:
+    """Return why no case can run in a mode: entering or leaving it raises an error, or it leaves another state."""
+    for error in (None, ValueError("an error of a case")):
+        try:
+            with mode_of(name, device):
+                if error is not None:
+                    raise error
+        except Exception as raised:
+            if raised is not error:
+                return f"{type(raised).__name__}: {raised}"
+        changed = state.changed()
+        if changed:
+            state.restore()
+            return f"leaves {', '.join(changed)} changed{' when there is an error inside' * bool(error)}"
+    return ""
