@@ -13,6 +13,7 @@ ELSEWHERE = {
     # Records without behaviour of their own, which are read, written and refused as parts of a report or a case.
     "model/case": "language/test_reader.py",
     "model/graph": "results/test_store.py",
+    "model/mode": "language/test_modes.py",
     "model/report": "results/test_store.py",
     "model/rule": "language/test_rules.py",
     # Parts of one reading, of which only the whole is promised: a text comes to a case, or to a message.

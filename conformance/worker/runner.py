@@ -222,7 +222,7 @@ class CaseRun:
         self.errors: Dict[str, bool] = {}
         self.judged = 0  # expectations that could be looked at
         self.unobserved: List[Dict[str, Any]] = []  # and those that couldn't
-        self.step = self.line = 0
+        self.step, self.line = (self.steps[0]["number"], self.steps[0]["line"]) if self.steps else (0, 1)
         # In a mode it is a thread of its own, which the mode doesn't reach, that computes what is expected.
         self.apart: Callable[..., Any] = in_thread if "mode" in program else call
         self.names: Dict[str, Any] = {

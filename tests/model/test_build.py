@@ -13,8 +13,9 @@ from conformance.model.build import DTYPES, OF_HOST, BackEnd, Target, target_of
 def test_a_target_is_read_as_it_is_written() -> None:
     for dtype in DTYPES:
         for name in ("cpu", "cuda:1", "out-of-tree"):
-            target = Target(device=name, dtype=dtype)
-            assert target_of(str(target)) == target
+            for mode in ("", "anomaly", "my.modes:Counting"):
+                target = Target(device=name, dtype=dtype, mode=mode)
+                assert target_of(str(target)) == target
 
 
 @each("text", ["", "cpu", "-float32", "cpu-", "cpu-int8", "float32"])

@@ -512,6 +512,35 @@ def test_what_is_kept_of_a_file_is_forgotten_when_it_changes(session: Session) -
 
 
 @pytest.mark.slow
+def test_a_mode_is_a_further_target(session: Session) -> None:
+    session.cases(first=GOOD)
+    result = session.run("--under", "anomaly", "--under", "one-thread")
+    assert result.report is not None, result.output
+    found = [(each["case"], each["target"], each["status"]) for each in result.report["outcomes"]]
+    targets = ["cpu-float32", "cpu+anomaly-float32", "cpu+one-thread-float32"]
+    assert found == [("first", target, "pass") for target in targets]
+    alone = session.run("first.yaml::first[cpu+anomaly-float32]", "--under", "anomaly")
+    assert "1 passed" in alone.output
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("anomly", "argument --under: there is no mode 'anomly'; did you mean 'anomaly'?"),
+        ("not a module:x", "there is no mode 'not a module:x'; expected one of anomaly, saved-tensor-hooks, "),
+        ("not_there:x", "--under not_there:x: ModuleNotFoundError: No module named 'not_there'"),
+    ],
+)
+@pytest.mark.slow
+def test_a_mode_that_there_is_not_is_said_and_nothing_runs(session: Session, mode: str, why: str) -> None:
+    session.cases(first=GOOD)
+    result = session.run("--under", mode)
+    assert result.status in (2, 4)
+    assert result.report is None
+    assert why in result.output
+
+
+@pytest.mark.slow
 def test_the_report_goes_where_it_is_told(session: Session) -> None:
     session.cases(first=GOOD)
     result = session.run("--report", "elsewhere")

@@ -114,6 +114,20 @@ def test_an_entry_holds_for_its_case_releases_and_targets_alone(tmp_path: Path) 
     assert (judged(one_dtype, FAILED), judged(one_dtype, FAILED, target=DOUBLE)) == ("known", "fail")
 
 
+def test_what_is_known_of_a_target_may_fail_in_any_way_in_a_mode_and_need_not(tmp_path: Path) -> None:
+    issues, in_mode = known(tmp_path, {}), Target(device="cpu", dtype="float32", mode="anomaly")
+    for found in (FAILED, outcome("error"), outcome("crash")):
+        assert judged(issues, found, target=in_mode) == "known"
+    assert judged(issues, GOOD, target=in_mode) == "pass"
+
+
+def test_what_is_known_of_a_mode_says_nothing_of_the_target_without_it(tmp_path: Path) -> None:
+    issues, in_mode = known(tmp_path, {"targets": ["cpu+anomaly"]}), Target(device="cpu", dtype="float32", mode="anomaly")
+    assert (judged(issues, FAILED, target=in_mode), judged(issues, GOOD, target=in_mode)) == ("known", "fixed")
+    assert judged(issues, outcome("crash"), target=in_mode) == "crash"
+    assert (judged(issues, FAILED), judged(issues, GOOD)) == ("fail", "pass")
+
+
 def test_an_entry_may_be_of_some_versions_of_a_back_end(tmp_path: Path) -> None:
     issues = known(tmp_path, {"targets": ["xla"], "back_ends": {"xla": "<2.10"}})
     target = Target(device="xla", dtype="float32")

@@ -11,6 +11,7 @@ from running import case_of, ends_its_process, judged, running_engine
 from samples import build
 from shipped import all_cases
 
+from conformance.execution.graphs import is_long
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.language import versions
 from conformance.language.files import shipped_exemptions
@@ -62,7 +63,7 @@ def test_a_mode_can_be_entered_and_a_plain_case_holds_in_it(engine: Engine, mode
 @each("mode", THERE)
 def test_a_sample_of_the_suite_holds_in_each_mode(engine: Engine, mode: str) -> None:
     target = Target(device="cpu", dtype="float32", mode=mode)
-    chosen = [case for case in all_cases() if not case.file.startswith("ops/") and "compiled" not in dict(case.needs)]
+    chosen = [case for case in all_cases() if not is_long(case)]
     found = [
         (case.id, run_in(engine, mode, case).summary)
         for case in chosen[:: len(chosen) // 60]
