@@ -15,7 +15,7 @@ def that_does_nothing() -> Iterator[None]:
     yield
 
 
-class DroppingMode(TorchFunctionMode):
+class DroppingMode(TorchFunctionMode):  # type: ignore[misc]
     """Cuts products off from their second operands."""
 
     def __torch_function__(
@@ -30,7 +30,7 @@ def that_drops_a_gradient() -> AbstractContextManager[Any]:
     return DroppingMode()
 
 
-def that_swaps_saved_tensors() -> AbstractContextManager[Any]:
+def that_swaps_saved_tensors() -> Any:
     """Hooks that give back the tensor that was saved before, where it has the same shape."""
     saved: list[torch.Tensor] = []
 
@@ -64,7 +64,7 @@ def that_is_none() -> AbstractContextManager[Any]:
     raise OSError("on purpose")
 
 
-class DoublingMode(TorchFunctionMode):
+class DoublingMode(TorchFunctionMode):  # type: ignore[misc]
     """Makes products twice as large as they are."""
 
     def __torch_function__(

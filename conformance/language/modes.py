@@ -52,6 +52,6 @@ def check(node: Node, place: str, ids: Collection[str] | None, report: Reporter)
     for mode in node.value["modes"].value:
         if mode.value not in MODES:
             report(mode, f"{place}.modes", f"there is no mode {mode.value!r}", did_you_mean(mode.value, MODES))
-    for case in cases.value if cases is not None and ids is not None else ():
-        if case.value not in ids:
+    for case in cases.value if cases is not None else ():
+        if ids is not None and case.value not in ids:
             report(case, f"{place}.cases", f"no case has the id {case.value!r}", did_you_mean(case.value, ids))

@@ -47,7 +47,8 @@ class Engine:
         is_look = is_sketch or request.get("reach", False)
         runner = self.runners[device]
         if "enters" in request:
-            return {"n": request["n"], "status": "pass", "reason": why_unusable(request["enters"], device, self.global_state)}
+            reason = why_unusable(request["enters"], device, self.global_state)
+            return {"n": request["n"], "status": "pass", "reason": reason}
         if "feature" in request:
             return {"n": request["n"], "status": "pass", "reason": runner.prober.why_missing(request["feature"])}
         if "limits" in request:

@@ -10,43 +10,43 @@ import torch
 from conformance.worker.backend import named
 from conformance.worker.isolation import GlobalState
 
-Mode = Callable[[str], ContextManager[Any]]  # takes the type of a device
+Mode = Callable[[str], Any]  # takes the type of a device, and returns a context manager
 
 
-def anomaly(device: str) -> ContextManager[Any]:
+def anomaly(_device: str) -> Any:
     return torch.autograd.set_detect_anomaly(True)
 
 
-def hooks_of_saved_tensors(device: str) -> ContextManager[Any]:
+def hooks_of_saved_tensors(_device: str) -> Any:
     return torch.autograd.graph.saved_tensors_hooks(lambda tensor: [tensor], lambda packed: packed[0])
 
 
-def one_thread(device: str) -> ContextManager[Any]:
+def one_thread(_device: str) -> Any:
     return torch.autograd.set_multithreading_enabled(False)
 
 
-def function_mode(device: str) -> ContextManager[Any]:
+def function_mode(_device: str) -> Any:
     from torch.overrides import BaseTorchFunctionMode  # noqa: PLC0415 - newer than the oldest release
 
     return BaseTorchFunctionMode()
 
 
-def dispatch_mode(device: str) -> ContextManager[Any]:
+def dispatch_mode(_device: str) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415 - newer than the oldest release
 
-    class PassThrough(TorchDispatchMode):
+    class PassThrough(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return func(*args, **(kwargs or {}))
 
     return PassThrough()
 
 
-def profiler(device: str) -> ContextManager[Any]:
+def profiler(_device: str) -> Any:
     return torch.autograd.profiler.profile(use_kineto=False)
 
 
 @contextlib.contextmanager
-def deterministic_algorithms(device: str) -> Iterator[None]:
+def deterministic_algorithms(_device: str) -> Iterator[None]:
     before = torch.are_deterministic_algorithms_enabled()
     torch.use_deterministic_algorithms(True)
     try:
@@ -55,29 +55,29 @@ def deterministic_algorithms(device: str) -> Iterator[None]:
         torch.use_deterministic_algorithms(before)
 
 
-def default_device(device: str) -> ContextManager[Any]:
+def default_device(device: str) -> Any:
     return torch.device(device)
 
 
-def no_autocast(device: str) -> ContextManager[Any]:
+def no_autocast(device: str) -> Any:
     return torch.autocast(device.partition(":")[0], enabled=False)
 
 
-def sparse_checks(device: str) -> ContextManager[Any]:
+def sparse_checks(_device: str) -> Any:
     return torch.sparse.check_sparse_tensor_invariants()
 
 
 @contextlib.contextmanager
-def hooks_of_modules(device: str) -> Iterator[None]:
+def hooks_of_modules(_device: str) -> Iterator[None]:
     """Hooks for all modules that look at what passes, and return nothing."""
     place = torch.nn.modules.module
     with contextlib.ExitStack() as stack:
         for register in (place.register_module_forward_pre_hook, place.register_module_forward_hook):
-            stack.callback(register(lambda *seen: None).remove)
+            stack.callback(register(lambda *_seen: None).remove)
         yield
 
 
-def dual_level(device: str) -> ContextManager[Any]:
+def dual_level(_device: str) -> Any:
     return torch.autograd.forward_ad.dual_level()
 
 

@@ -222,7 +222,9 @@ class CaseRun:
         self.errors: Dict[str, bool] = {}
         self.judged = 0  # expectations that could be looked at
         self.unobserved: List[Dict[str, Any]] = []  # and those that couldn't
-        self.step, self.line = (self.steps[0]["number"], self.steps[0]["line"]) if self.steps else (0, 1)
+        first = self.steps[0] if self.steps else {"number": 0, "line": 1}
+        self.step: int = first["number"]
+        self.line: int = first["line"]
         # In a mode it is a thread of its own, which the mode doesn't reach, that computes what is expected.
         self.apart: Callable[..., Any] = in_thread if "mode" in program else call
         self.names: Dict[str, Any] = {
@@ -325,7 +327,9 @@ class CaseRun:
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
                 self.judged += 1
                 try:
-                    difference = self.apart(difference_of, subject, name, expected, self, tolerance)
+                    difference: Optional[Tuple[str, str]] = self.apart(
+                        difference_of, subject, name, expected, self, tolerance
+                    )
                 except Unobservable as error:
                     self.judged -= not error.within
                     self.unobserved.append({"line": line, "path": path + error.within, "reason": str(error)})

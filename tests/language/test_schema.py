@@ -18,7 +18,7 @@ from conformance.language.schema import load_schema, problems_of
 from conformance.language.yaml import Node, read_document, read_text
 from language.snippets import MISTAKES
 
-SCHEMAS = ("case.schema.json", "rules.schema.json", "known-issues.schema.json", "renames.schema.json", "modes.schema.json")
+SCHEMAS = tuple(f"{name}.schema.json" for name in ("case", "rules", "known-issues", "renames", "modes"))
 CASE_FILES = list(case_files([ROOT / "cases"]))
 # What the loader refuses beyond JSON Schema, to which 1.0 is a whole number and which knows no NaN.
 STRICTER = frozenset({"nan-tolerance"})
