@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import yaml
 from places import ROOT
@@ -32,11 +33,19 @@ def keep_topics(cases: Path, topics: Collection[str]) -> None:
     ids = {case.id for case in load_cases(path for path in kept if path.stem in topics)}
     issues = yaml.safe_load((cases / "known-issues.yaml").read_text(encoding="utf-8"))
     listed = issues["issues"]
-    issues["issues"] = [entry for entry in listed if ids.intersection(entry.get("cases", [entry.get("case")]))]
+    issues["issues"] = [
+        of_cases(entry, ids) for entry in listed if ids.intersection(entry.get("cases", [entry.get("case")]))
+    ]
     for path in set(cases.iterdir()) - kept:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     (cases / "known-issues.yaml").write_text(yaml.safe_dump(issues), encoding="utf-8")
     (cases / "renames.yaml").write_text("renames: {}\n", encoding="utf-8")
+    (cases / "modes.yaml").write_text("exemptions: []\n", encoding="utf-8")
+
+
+def of_cases(entry: dict[str, Any], ids: Collection[str]) -> dict[str, Any]:
+    """Return an entry of known issues about those cases alone that there are."""
+    return {**entry, "cases": [case for case in entry["cases"] if case in ids]} if "cases" in entry else entry
 
 
 def commit(place: Path, *, tag: str | None = None) -> None:
