@@ -58,7 +58,7 @@ ELSEWHERE = {
     "pytest -p conformance.pytest_plugin.plugin --dist=load --rsyncdir=. --device cuda "
     "--tx ssh=gpu1//python=/venv/bin/python "
     "--tx ssh=gpu2//python=/venv/bin/python": "needs hosts; tests/pytest_plugin/test_gateways.py has two",
-    "pytest --under my_modes:Counting cases/hooks.yaml": "needs a module; tests/worker/test_modes.py has modes of its own",
+    "pytest --under my_modes:Counting cases/hooks.yaml": "needs a module; tests/worker/test_modes.py has some",
     "python script.py npu": "is of a script from the page; tests/render/script runs those of all cases",
     "ruff check . && ruff format . && mypy": "is of the suite's own tests; .ci/run runs it",
 }
