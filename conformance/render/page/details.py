@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from conformance.model.build import target_of
 from conformance.model.case import Case
 from conformance.model.graph import Graph
 from conformance.model.report import CaseRecord
@@ -112,7 +113,11 @@ def reproductions_of(matrix: Matrix, record: CaseRecord, case: Case | None, plac
     for place, (number, dtype) in first.items():
         column = matrix.columns[number]
         outcome = matrix.outcomes[column.report][record.id, column.targets[dtype]]
-        text = reproduction_of(case, outcome, matrix.reports[column.report].build.torch, (column.device, dtype))
+        try:
+            target = target_of(column.targets[dtype])
+        except ValueError:  # not a name of this suite
+            continue
+        text = reproduction_of(case, outcome, matrix.reports[column.report].build.torch, target)
         if text is not None:
             found[str(place)] = text
     return found

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.execution.program import chosen
+from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Failure, Outcome
 from conformance.render.expected import applies
@@ -58,11 +59,39 @@ SIMPLE = re.compile(r"[A-Za-z_][\w.]*(\[\w+\])*")  # what needs no brackets befo
 LONGEST = 100  # characters of what was observed
 
 
+# What brings a mode into force until the end, in lines of plain torch.
+ENTERED = {
+    "anomaly": ["torch.autograd.set_detect_anomaly(True)"],
+    "saved-tensor-hooks": [
+        "mode = torch.autograd.graph.saved_tensors_hooks(lambda tensor: [tensor], lambda packed: packed[0])",
+    ],
+    "one-thread": ["torch.autograd.set_multithreading_enabled(False)"],
+    "function-mode": ["from torch.overrides import BaseTorchFunctionMode", "mode = BaseTorchFunctionMode()"],
+    "dispatch-mode": [
+        "from torch.utils._python_dispatch import TorchDispatchMode",
+        "class PassThrough(TorchDispatchMode):",
+        "    def __torch_dispatch__(self, func, types, args=(), kwargs=None):",
+        "        return func(*args, **(kwargs or {}))",
+        "mode = PassThrough()",
+    ],
+    "profiler": ["mode = torch.autograd.profiler.profile(use_kineto=False)"],
+    "deterministic": ["torch.use_deterministic_algorithms(True)"],
+    "default-device": ["torch.set_default_device({device})"],
+    "no-autocast": ["mode = torch.autocast({device}, enabled=False)"],
+    "sparse-checks": ["mode = torch.sparse.check_sparse_tensor_invariants()"],
+    "module-hooks": [
+        "torch.nn.modules.module.register_module_forward_pre_hook(lambda *seen: None)",
+        "torch.nn.modules.module.register_module_forward_hook(lambda *seen: None)",
+    ],
+    "dual-level": ["mode = torch.autograd.forward_ad.dual_level()"],
+}
+
+
 class NotPlain(Exception):
     """A case needs more of the suite than a reproduction has."""
 
 
-def reproduction_of(case: Case, outcome: Outcome, torch: str, target: tuple[str, str]) -> str | None:
+def reproduction_of(case: Case, outcome: Outcome, torch: str, target: Target) -> str | None:
     """Return a reproduction of what diverged on a release of torch and a target, or None where there can be none."""
     if outcome.step is None or outcome.step >= len(case.steps) or not outcome.failures:
         return None
@@ -76,9 +105,9 @@ def reproduction_of(case: Case, outcome: Outcome, torch: str, target: tuple[str,
         return None
 
 
-def head(body: str, target: tuple[str, str]) -> Iterator[str]:
+def head(body: str, target: Target) -> Iterator[str]:
     """Yield the lines that import, set up and define what the others use."""
-    device, dtype = target
+    device, dtype = target.device, target.dtype
     uses = uses_of([(None, body)])
     suite = {fact[1] for fact in uses.facts if fact[0] == "suite"}
     if uses.leads_out or not suite <= OFFERED or UNUSUAL.search(body):
@@ -101,6 +130,19 @@ def head(body: str, target: tuple[str, str]) -> Iterator[str]:
         yield from LOG
     if "_same(" in body:
         yield from SAME
+    yield from entered(target)
+
+
+def entered(target: Target) -> Iterator[str]:
+    """Yield the lines that bring the mode of a target into force."""
+    if not target.mode:
+        return
+    module, _, name = target.mode.partition(":")
+    own = [f"import {module}", f"mode = {target.mode.replace(':', '.')}()"] if name else []
+    for line in own or ENTERED[target.mode]:
+        yield line.replace("{device}", json.dumps(target.device))
+    if own or ENTERED[target.mode][-1].startswith("mode = "):
+        yield "mode.__enter__()"
 
 
 def passed(step: Step) -> Iterator[str]:

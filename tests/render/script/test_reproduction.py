@@ -12,14 +12,17 @@ from running import FIRST, case_of
 from shipped import telling
 
 from conformance.execution.program import chosen
+from conformance.language import versions
 from conformance.language.operations import is_of_operation
+from conformance.model.build import target_of
 from conformance.model.case import Case
+from conformance.model.mode import MODES, needed_for
 from conformance.model.outcome import Failure, Outcome
 from conformance.render.expected import applies, lacking
 from conformance.render.script.reproduction import reproduction_of
 
 RELEASE = torch.__version__
-CPU = ("cpu", "float32")
+CPU = target_of("cpu-float32")
 EVERY = 60  # of how many reproductions one is run
 RUNNER = """
 import contextlib, io, json, os, sys, warnings
@@ -122,7 +125,7 @@ def test_a_reproduction_has_what_the_target_needs() -> None:
     case = case_of("- x = randn(2, device=device)\n- expect: {x: {is_leaf: false}}\n")
     failure = Failure(line=FIRST + 1, path="x.is_leaf", expected="false", observed="true")
     outcome = Outcome(status="fail", step=1, failures=(failure,))
-    assert reproduction_of(case, outcome, RELEASE, ("cuda", "float64")) == (
+    assert reproduction_of(case, outcome, RELEASE, target_of("cuda-float64")) == (
         "# t\n"
         "import torch\n"
         "from torch import randn\n"
@@ -135,6 +138,20 @@ def test_a_reproduction_has_what_the_target_needs() -> None:
         "assert x.is_leaf == False, x.is_leaf\n"
         "# observed: x.is_leaf: true\n"
     )
+
+
+def test_a_reproduction_brings_the_mode_of_the_target_into_force() -> None:
+    case = case_of("- x = ones(2, requires_grad=True)\n- (x * x).sum().backward()\n- expect: {x.grad: [2, 2]}\n")
+    outcome = Outcome(status="fail", step=2, failures=(failure_at("x.grad"),))
+    texts = [
+        (mode, reproduction_of(case, outcome, RELEASE, target_of(f"cpu+{mode}-float32")) or "")
+        for mode in MODES if versions.holds(needed_for(mode), RELEASE)
+    ]  # fmt: skip
+    assert len({text for _, text in texts}) == len(texts)
+    assert complaints(texts) == []
+    own = reproduction_of(case, outcome, RELEASE, target_of("cpu+a.b:c-float32"))
+    assert own is not None
+    assert "import a.b\nmode = a.b.c()\nmode.__enter__()\n" in own
 
 
 def test_what_needs_the_suite_or_says_nothing_of_a_step_has_no_reproduction() -> None:
