@@ -65,7 +65,9 @@ ELSEWHERE = {
     "cli/output": "cli/test_main.py",
     "cli/placeholder": "releases/test_catalogue.py",
     "cli/report": "cli/test_main.py",
+    "cli/rules": "cli/test_main.py",
     "cli/run": "cli/test_main.py",
+    "cli/show": "cli/test_main.py",
     "cli/summary": "cli/test_main.py",
     # Both are about environments with a release of torch, one as it is made and one as it is searched.
     "releases/environment": "releases/test_catalogue.py",

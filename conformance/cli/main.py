@@ -13,6 +13,8 @@ from conformance.cli.output import CommandError, complain
 COMMANDS = {  # each is a module beside this one, which is imported when it is asked for
     "run": "run the cases in pytest; everything that follows goes to pytest",
     "cases": "print the directory of the cases",
+    "rules": "find rules of autograd's behaviour by words",
+    "show": "print a case as plain torch, with its rules",
     "report": "make an HTML page of reports",
     "compact": "write reports in a form that is small enough to keep",
     "merge": "put the reports of shards together",

@@ -448,3 +448,44 @@ def test_history_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.Capt
     wrong.unlink()
     assert cli.main(["history", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("error: there is no case file in this directory\n")
+
+
+def test_rules_are_found_by_words_with_their_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rules", "detach", "shares", "memory"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(
+        "detach.shares-storage  (documented, since 1.13)\n  A detached tensor shares its memory with"
+    )
+    assert "\n  cases: " in text.partition("\n\n")[0]
+    assert cli.main(["rules", "hook"]) == 0
+    assert capsys.readouterr().out.endswith(" more; --all lists them\n")
+    assert cli.main(["rules", "--format", "json", "detach.shares-storage"]) == 0
+    first = json.loads(capsys.readouterr().out)["rules"][0]
+    assert (first["id"], first["level"]) == ("detach.shares-storage", "documented")
+    assert "detached-alias-untouched" in first["cases"]
+    assert cli.main(["rules", "xyzzy"]) == 1
+    assert "no rule has these words" in capsys.readouterr().out
+
+
+def test_what_rules_cannot_read_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "expected words to look for" in refused(capsys, "rules")
+    assert "can't be read" in refused(capsys, "rules", "hook", "--rules", str(tmp_path / "none.yaml"))
+    (tmp_path / "rules.yaml").write_text("rules: [1]\n", encoding="utf-8")
+    assert "rules.yaml:1:9: rules[0]: expected a mapping" in refused(
+        capsys, "rules", "hook", "--rules", str(tmp_path / "rules.yaml")
+    )
+
+
+@pytest.mark.parametrize("case", ["detached-alias-zeroed-after-sigmoid", "derivatives-of-relu"])
+def test_a_case_is_shown_with_its_rules_and_as_plain_torch(capsys: pytest.CaptureFixture[str], case: str) -> None:
+    assert cli.main(["show", case]) == 0
+    text = capsys.readouterr().out
+    assert "\nrule " in text
+    assert "\nassert " in text
+
+
+def test_a_case_that_cannot_be_shown_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    told = refused(capsys, "show", "detached-alias-zeroed-after-sigmoi")
+    assert "did you mean 'detached-alias-zeroed-after-sigmoid'?" in told
+    assert "can't run" in refused(capsys, "show", "hook-before-the-node-or-weights-on-a-layer", "--torch", "1.13.1")
+    assert "--torch: " in refused(capsys, "show", "detached-alias-untouched", "--torch", "new")

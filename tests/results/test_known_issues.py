@@ -305,7 +305,7 @@ def test_it_says_what_is_due_for_review(tmp_path: Path) -> None:
         ({"review": 2027}, "expected a date such as 2027-01-31, got 2027 (quote it)"),
         ({"link": "pytorch#1"}, "expected a link that begins with https://, or null"),
         ({"targets": []}, "targets: expected some target, here or as `may_fail_on`"),
-        ({"targets": ["cpu float32"]}, "expected a device, perhaps with a mode or a dtype, such as cpu"),
+        ({"targets": ["cpu float32"]}, "expected a device, alone or with a mode or a dtype, such as cpu"),
         ({"targets": "cpu"}, "targets: expected a list, got 'cpu'"),
         ({"cases": ["b"]}, "issues[0].cases: can't stand beside 'case'"),
         ({"case": None}, "case: expected a case's id, or a pattern with * and ?, got nothing"),

@@ -29,6 +29,7 @@ FACTS = {
     "is_inference": "{x}.is_inference()", "type": "type({x}).__name__",
     "dtype": 'str({x}.dtype).removeprefix("torch.")', "layout": 'str({x}.layout).removeprefix("torch.")',
 }  # fmt: skip
+DEFAULT_DTYPE = 'str(torch.get_default_dtype()).removeprefix("torch.")'
 OF_TWO = {
     "is": "{x} is {y}", "is_not": "{x} is not {y}", "view_of": "{x}._base is {y}",
     "shares_storage": "{x}.untyped_storage().data_ptr() == {y}.untyped_storage().data_ptr()",
@@ -213,7 +214,8 @@ def asserted(subject: str, name: str, value: Any) -> Iterator[str]:
         yield f"assert _same(events, {literal(value)}), events"
     elif name in FACTS and not isinstance(value, dict):
         fact = FACTS[name].format(x=x)
-        yield f"assert {fact} == {literal(value)}, {fact}"
+        wanted = DEFAULT_DTYPE if name == "dtype" and value == "target" else literal(value)
+        yield f"assert {fact} == {wanted}, {fact}"
     elif name in OF_TWO and isinstance(value, dict) and "expr" in value:
         yield f"assert {OF_TWO[name].format(x=x, y=value['expr'])}"
     elif name == "grad_fn" and not isinstance(value, dict):

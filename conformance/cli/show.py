@@ -1,0 +1,74 @@
+"""Prints a case as plain torch, with its rules."""
+
+import argparse
+import re
+from pathlib import Path
+
+from conformance.cli.output import CommandError, put
+from conformance.language.errors import CaseFileError, did_you_mean
+from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.rules import RULES_FILE, load_rules
+from conformance.language.versions import version_of
+from conformance.model.case import Case
+from conformance.releases.catalogue import load_releases
+from conformance.render.expected import lacking
+from conformance.render.script.plain import plain_text
+
+DESCRIPTION = """\
+Prints a case that comes with the suite: what it is there for, the rules that it checks, and what it does and expects,
+as plain torch.
+
+  autograd-conformance show detached-alias-zeroed-after-sigmoid
+  autograd-conformance show order-of-hooks-at-a-leaf --torch 2.0.1
+
+exit statuses: 0 printed; 2 there is no such case, or that release can't run it
+"""
+ID = re.compile(r"^ +- id: *(\S+)", re.MULTILINE)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("case", metavar="CASE", help="the id of a case")
+    parser.add_argument("--torch", metavar="RELEASE", help="what it expects of this release (default: the newest)")
+
+
+def run(options: argparse.Namespace) -> int:
+    release = options.torch or load_releases().releases[-1].torch
+    try:
+        version_of(release)
+    except ValueError as error:
+        raise CommandError(f"--torch: {error}", "expected a release such as 2.6.0") from None
+    case = case_of(options.case)
+    why = lacking(case, release)
+    if why:
+        raise CommandError(f"torch {release} can't run {case.id}: {why}", "--torch names another release")
+    rules = load_rules(shipped_cases() / RULES_FILE, RULES_FILE)
+    lines = [f"{case.title}", f"{case.file}:{case.line}", "", case.why, ""]
+    for name in case.rules:
+        lines += [f"rule {name} ({rules[name].level}): {rules[name].text}", f"  {rules[name].link}"]
+    put("\n".join([*lines, "", plain_text(case, release)]), "utf-8")
+    return 0
+
+
+def case_of(name: str) -> Case:
+    """Return the case with an id; only files that can have it are loaded."""
+    place = shipped_cases()
+    ids = {path: set(ID.findall(path.read_text(encoding="utf-8"))) for path in case_files([place])}
+    likely = [path for path, own in ids.items() if any(part_of(each, name) for each in own)]
+    cases = {case.id: case for case in loaded(likely, place)}
+    if name not in cases:
+        known = {*cases, *(each for own in ids.values() for each in own)}
+        hint = did_you_mean(name, known) or "the page and `rules WORDS` name cases"
+        raise CommandError(f"there is no case {name!r}", hint)
+    return cases[name]
+
+
+def part_of(written: str, name: str) -> bool:
+    """Whether an id in a file can be that of a case, or of an entry that is written out to it and others."""
+    return name == written or name.startswith(f"{written}-") or name.endswith(f"-{written}")
+
+
+def loaded(files: list[Path], place: Path) -> list[Case]:
+    try:
+        return load_cases(files, place.parent)
+    except CaseFileError as error:
+        raise CommandError(str(error.problems[0]), "the suite's own cases were changed") from None
