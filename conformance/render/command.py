@@ -9,8 +9,9 @@ from conformance.model.report import Run
 # Options of a run, each with a value, that decide how a case is run and what its outcome counts as.
 REPEATED = (
     "-c", "--rootdir", "-p", "--python", "--profile", "--device", "--device-module", "--require-device", "--dtype",
-    "--known-issues", "--case-timeout", "--worker-memory", "--isolation",
+    "--under", "--known-issues", "--case-timeout", "--worker-memory", "--sandbox", "--isolation",
 )  # fmt: skip
+WITHOUT_VALUE = ("--trust",)
 
 
 def command_words(command: str, arguments: Iterable[str]) -> list[str]:
@@ -19,7 +20,7 @@ def command_words(command: str, arguments: Iterable[str]) -> list[str]:
     is_value = False
     for argument in arguments:
         option, equals, _ = argument.partition("=")
-        if is_value or option in REPEATED:
+        if is_value or option in REPEATED or argument in WITHOUT_VALUE:
             words.append(argument)
         is_value = not is_value and option in REPEATED and not equals
     return words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import re
 import shutil
 import signal
@@ -519,8 +520,11 @@ def test_a_mode_is_a_further_target(session: Session) -> None:
     found = [(each["case"], each["target"], each["status"]) for each in result.report["outcomes"]]
     targets = ["cpu-float32", "cpu+anomaly-float32", "cpu+one-thread-float32"]
     assert found == [("first", target, "pass") for target in targets]
-    alone = session.run("first.yaml::first[cpu+anomaly-float32]", "--under", "anomaly")
-    assert "1 passed" in alone.output
+    session.cases(first=WRONG_GRAD)
+    again = session.run("--under", "anomaly").output
+    command = next(line for line in again.splitlines() if "run it alone" in line and "cpu+anomaly" in line)
+    alone = session.run(*shlex.split(command.partition(": pytest ")[2]))
+    assert "1 failed" in alone.output
 
 
 @pytest.mark.parametrize(

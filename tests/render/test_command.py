@@ -19,6 +19,7 @@ XLA = BackEnd(device="xla", modules=("torch_xla",), name="torch-xla")
         ("--device=npu --device-module torch_npu -q -x", "--device=npu --device-module torch_npu"),
         ("--shard 1/2 --report out cases/hooks.yaml --page never --lf -n 2", ""),
         ("--known-issues none --require-device cuda -p own", "--known-issues none --require-device cuda -p own"),
+        ("--under anomaly --trust -x --sandbox off", "--under anomaly --trust --sandbox off"),
         ("--device --dtype", "--device --dtype"),  # the value of an option may look like one
     ],
 )
