@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import shlex
 import re
+import shlex
 import shutil
 import signal
 import subprocess
