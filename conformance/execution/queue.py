@@ -23,8 +23,8 @@ class Request(msgspec.Struct, kw_only=True):
 
     @property
     def is_look(self) -> bool:
-        """Whether it only looks, at a graph, a feature of a device or a mode."""
-        return self.is_sketch or "feature" in self.program or "enters" in self.program
+        """Whether it only looks, at a graph or at a feature of a device."""
+        return self.is_sketch or "feature" in self.program
 
     @property
     def finds_more(self) -> bool:
