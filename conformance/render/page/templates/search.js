@@ -15,6 +15,7 @@ const OF_SYNONYM = 0.6;
 const OF_QUOTE = 0.5; // what it adds that a case says or does just what was asked for, as its text has it
 const OF_TIMES = 0.05; // what a search that stands in what a case does adds, each time
 const MOST_TIMES = 6;
+const OF_NAME = 4; // how much more a case counts whose id is what is asked for
 
 /** @typedef {Record<keyof typeof WEIGHTS, string>} Texts */
 
@@ -103,6 +104,12 @@ function besideEachOther(one, other) {
   return new RegExp(` (?:${first}(?: [^ ]+){0,2} ${second}|${second}(?: [^ ]+){0,2} ${first}) `, "u");
 }
 
+/** Return the place of one case of each entry: those that an entry was written out to have nearly all words in common. */
+function entriesOf() {
+  const places = new Map(model.cases.map((item, place) => [`${item.file}:${item.line}`, place]));
+  return [...places.values()];
+}
+
 /**
  * Return how well each case fits what is asked; 0 where one of the words is nowhere in it.
  * @param {string} asked
@@ -116,13 +123,14 @@ function scoresOf(asked, tracks) {
   const phrase = plainWords(asked).trim();
   const telling = wordsAsked(asked).map(([word]) => word);
   const pairs = telling.slice(1).map((word, place) => besideEachOther(telling[place], word));
+  const entries = entriesOf();
   const all = wordsAsked(asked).map((ways) => {
     const inMessage = messages.map((text) => ways.reduce((best, way, place) => Math.max(best, matchOf(text, way) * (place ? OF_SYNONYM : 1)), 0));
     const found = own.map((texts, item) => {
       const best = fields.reduce((sum, field) => sum + WEIGHTS[field] * ways.reduce((most, way, place) => Math.max(most, matchOf(texts[field], way) * (place ? OF_SYNONYM : 1)), 0), 0);
       return best + OF_MESSAGE * Math.max(0, ...tracks.flat().map((track) => inMessage[track.message[item]] ?? 0));
     });
-    const rarity = Math.log(1 + own.length / (1 + found.filter(Boolean).length));
+    const rarity = Math.log(1 + entries.length / (1 + entries.filter((place) => found[place]).length));
     return found.map((score) => score * rarity);
   });
   own.forEach((texts, item) => {
@@ -130,7 +138,8 @@ function scoresOf(asked, tracks) {
     const sum = all.reduce((total, found) => total + found[item], 0);
     const beside = pairs.filter((pair) => pair.test(texts.title) || pair.test(texts.id)).length;
     const times = texts.text.split(phrase).length - 1;
-    scores[item] = (sum * (1 + OF_PAIR * beside + (pairs.length > 0 && times > 0 ? OF_QUOTE : 0) + OF_TIMES * Math.min(times, MOST_TIMES))) / Math.log(16 + texts.title.split(" ").length);
+    const isName = texts.id.trim() === phrase ? OF_NAME : 1;
+    scores[item] = (isName * sum * (1 + OF_PAIR * beside + (pairs.length > 0 && times > 0 ? OF_QUOTE : 0) + OF_TIMES * Math.min(times, MOST_TIMES))) / Math.log(16 + texts.title.split(" ").length);
   });
   return scores;
 }
