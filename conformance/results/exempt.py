@@ -22,7 +22,9 @@ def exempted(outcome: Outcome, case: str, target: Target, exemptions: Sequence[E
     first = next(iter(found), None)
     if first is None or None in found:
         return outcome
-    return replace(outcome, status="unsupported", reason=f"in the mode {target.mode}: {first.why}", failures=())
+    return replace(
+        outcome, status="unsupported", reason=f"in the mode {target.mode}: {first.why}", failures=(), traceback=()
+    )
 
 
 def explains(exemption: Exemption, case: str, failure: Failure) -> bool:

@@ -13,9 +13,12 @@ from typing import Any
 import pytest
 from places import ROOT
 from samples import CPU, HOSTILE, failed, outcome, read_case, report, valid_case
+from shipped import all_cases
 
 from conformance import __version__
 from conformance.cli import main as cli
+from conformance.cli.rules import cases_by_rule
+from conformance.cli.show import part_of
 from conformance.language.files import shipped_cases
 from conformance.results.diff import GATES, MEANINGS
 from conformance.results.store import text_of
@@ -465,6 +468,14 @@ def test_rules_are_found_by_words_with_their_cases(capsys: pytest.CaptureFixture
     assert "detached-alias-untouched" in first["cases"]
     assert cli.main(["rules", "xyzzy"]) == 1
     assert "no rule has these words" in capsys.readouterr().out
+
+
+def test_the_cases_of_a_rule_are_those_that_cite_it() -> None:
+    written = {(rule, case) for rule, cases in cases_by_rule().items() for case in cases}
+    loaded = {(rule, case.id) for case in all_cases() for rule in case.rules}
+    assert {rule for rule, _ in written} == {rule for rule, _ in loaded}
+    cited = {rule: [case for other, case in loaded if other == rule] for rule, _ in written}
+    assert all(any(part_of(case, each) for each in cited[rule]) for rule, case in written)
 
 
 def test_what_rules_cannot_read_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
