@@ -32,7 +32,6 @@ WAYS = (
     "incoming gradients", "memory", "writes", "accumulation", "per sample", "saved elsewhere", "on meta",
     "native dtype",
 )  # fmt: skip
-DEVICES = ("cpu",)  # on which the points and their tolerances have been tried
 OF_SEVERAL = "some inputs"  # the way that needs more than one input
 PREFIX = "derivatives-of-"  # of the ids of cases of operations
 MAKES = vocabulary.FACTORIES | vocabulary.RANDOM
@@ -93,7 +92,6 @@ def of_operation(node: Node) -> Node:
         "why": entry.get("why", WHY),
         "rules": list(RULES),
         **{key: entry[key] for key in ("torch", "dtypes") if key in entry},
-        "devices": list(DEVICES),
         "steps": like(entry["op"], ["\n".join(lines) + "\n", {"expect": expected}]),
     })  # fmt: skip
 

@@ -2,17 +2,20 @@
 
 The derivatives of the first order are held to differences of the operation's values in double precision on the CPU,
 those of the second order to differences of the gradients. A way that this torch or device has not implemented is left
-out and said so; a point where the differences do not converge is not judged.
+out and said so; a point where the differences do not converge is not judged. Another device is asked less, see
+`elsewhere`.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 
 from conformance.worker.differences import slopes
+from conformance.worker.elsewhere import Lacking, is_asked_elsewhere, narrowed, ways_elsewhere, why_not_there
 from conformance.worker.lacking import message_of
 from conformance.worker.large import Large, large_values
 from conformance.worker.operation import Operation, Others
@@ -48,6 +51,7 @@ MISSING = re.compile(
 )
 BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of the inputs of an elementwise function
 NATIVE_WAY = "native dtype"
+COMPLEX = "complex numbers"  # what may be missing of an operation that is there for real ones
 LookedAt = Callable[[Any], Judgement]  # of a trial, or of many numbers
 OWN = frozenset(
     function.__code__.co_filename for function in (natively, points, slopes, Trial.line, Large.line, Operation.values)
@@ -58,15 +62,21 @@ WAYS = (*EVERYWHERE, *SECOND, *ONCE, "on meta", NATIVE_WAY)
 class Found:
     """What derivatives() found: for each way the disagreements, each in a line."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_elsewhere: bool, lacking: Optional[Lacking] = None) -> None:
+        self.is_elsewhere = is_elsewhere
+        self.lacking: Lacking = lacking or (lambda error, again: None)
         self.told: Dict[str, List[str]] = {way: [] for way in WAYS}
         self.missing: Dict[str, str] = {}
         self.judged: Dict[str, int] = dict.fromkeys(WAYS, 0)
 
     def __getitem__(self, way: str) -> List[str]:
-        """Return the disagreements of a way; raise Unobservable if nothing can be said of it."""
+        """Return the disagreements of a way; raise Unobservable if nothing can be said of it.
+
+        Of another device not each way is asked, which needn't be said where others are.
+        """
         told = self.told[way]
-        if not told and not self.judged[way]:
+        is_left_out = self.is_elsewhere and way not in self.missing and any(self.judged.values())
+        if not told and not self.judged[way] and not is_left_out:
             raise Unobservable(self.missing.get(way, "no point could be judged"))
         return told[:MOST_TOLD] + [f"and {len(told) - MOST_TOLD} more"] * (len(told) > MOST_TOLD)
 
@@ -79,15 +89,16 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     complex_too: bool = False,
     device: str = "cpu",
     dtype: torch.dtype = torch.float32,
+    lacking: Optional[Lacking] = None,
 ) -> Found:
     """Return the disagreements of the derivatives of `function` in all ways, at all points, for all rows of arguments.
 
     `function` is one, or a list of several that have the same derivatives. `inputs` has the shape of each
     differentiable input, a list in which names stand for sizes, or a mapping from a kind of numbers to it; for an
     elementwise function it has the kind alone, and there are hard numbers, too. What the function itself refuses at a
-    hard point is not differentiated there.
+    hard point is not differentiated there. `lacking` finds out what another device lacks, where words don't tell.
     """
-    found = Found()
+    found = Found(device != "cpu", lacking)
     functions = function if isinstance(function, list) else [function]
     for place, others in enumerate(rows):
         operations = [Operation(each, others, device) for each in functions]
@@ -107,6 +118,8 @@ def look_at_all(
     missing: List[Dict[str, str]] = [{} for _ in operations]
     refused = list(operations)
     for point, is_elementwise in chosen:
+        if found.is_elsewhere and not is_asked_elsewhere(point, is_elementwise):
+            continue
         trial = None
         is_for_all = is_elementwise or point.name in (ORDINARY, FIRST_ALONE)
         for operation, own in zip(operations if is_for_all else operations[:1], missing):
@@ -117,9 +130,36 @@ def look_at_all(
                     raise
                 break
             refused = [each for each in refused if each is not operation]
-            look(found, trial, ways_at(trial, row, dtype, is_first=operation is operations[0]), dtype, own)
+            is_first = operation is operations[0]
+            if found.is_elsewhere:
+                look_elsewhere(found, trial, dtype, row, is_first=is_first, missing=own)
+            else:
+                look(found, trial, ways_at(trial, row, dtype, is_first=is_first), dtype, own)
     for each in missing:
         found.missing.update(each)
+
+
+def look_elsewhere(
+    found: Found, trial: Trial, dtype: torch.dtype, row: int, *, is_first: bool, missing: Dict[str, str]
+) -> None:
+    """Try an operation at a point on a device other than the CPU, if it can be computed there at all."""
+    try:
+        given = narrowed(trial, dtype)
+    except Exception:  # the CPU itself has no gradients there
+        return
+    if given is None or COMPLEX in missing and has_complex(trial):
+        return
+    why = why_not_there(given, found.lacking) if trial.point.name == ORDINARY else None
+    if why is None:
+        look(found, given, ways_elsewhere(trial, row, dtype, is_first=is_first), dtype, missing)
+    elif has_complex(trial):
+        missing[COMPLEX] = why
+    else:
+        missing.update(dict.fromkeys(WAYS, why))
+
+
+def has_complex(trial: Trial) -> bool:
+    return any(each.is_complex() for each in trial.point.values)
 
 
 def look_at_large(found: Found, operation: Operation, inputs: Mapping[str, Any], dtype: torch.dtype) -> None:
@@ -132,7 +172,7 @@ def look_at_large(found: Found, operation: Operation, inputs: Mapping[str, Any],
         return
     if large is None:
         return
-    ways: Dict[str, LookedAt] = {"backward": Large.backward}
+    ways: Dict[str, LookedAt] = {} if found.is_elsewhere else {"backward": Large.backward}
     if dtype == torch.float32:
         ways[NATIVE_WAY] = lambda large: large.natively(dtype)
     look(found, large, {way: ways[way] for way in ways if not found.told[way]}, dtype, found.missing)
@@ -221,9 +261,9 @@ def look(
         try:
             count, told = way(trial.narrowed(dtype) if narrow and isinstance(trial, Trial) else trial)
         except Exception as error:
-            if is_own(error):
+            if is_own(error) and (not found.is_elsewhere or isinstance(error, (NameError, AttributeError))):
                 raise
-            why = why_missing(error)
+            why = why_missing(error) or found.lacking(error, partial(way, trial))
             if why is None and len(trial.is_smooth) and not (trial.point.name == ORDINARY or trial.is_smooth.any()):
                 continue  # where there are no derivatives, an error is as good as a number
             if why is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
@@ -28,7 +29,7 @@ from conformance.worker.limited import is_alike
 from conformance.worker.modes import mode_of
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
-from conformance.worker.probing import FunctionRecorder, Prober, Recorder, waiter
+from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder, waiter
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.storage import why_hidden
@@ -54,6 +55,8 @@ class Runner:
         self.errors: Dict[str, bool] = {}  # messages in the last case, and whether they may speak of something missing
         self.warned: List[warnings.WarningMessage] = []  # in the last case
         self.prober = Prober(device, self.declared.absent)
+        if device != "cpu":
+            self.offered["derivatives"] = partial(self.offered["derivatives"], lacking=self.why_lacking_way)
         global_state.add_classes(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
@@ -99,24 +102,38 @@ class Runner:
                 return why
         recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
         self.run(program, within(functions, recorder))
-        call, called = recorder.raised, functions.raised
-        if call is not None and message_of(call.error) not in errors and called is None:
+        if recorder.raised is not None and message_of(recorder.raised.error) not in errors and functions.raised is None:
             # Some operations of a device raise another error while they are looked at; functions don't.
             functions = FunctionRecorder(self.device, is_on=True)
             self.run(program, within(functions))
-            called = functions.raised
-        if call is not None and message_of(call.error) in errors:
-            why = self.prober.why_lacking(call)
-        else:
-            why = next((message for message, may_be in errors.items() if may_be), None)
-            why = why or self.prober.why_raising(errors)
-            if called is not None and message_of(called.error) in errors:
-                why = why or self.prober.why_not_working(called)
+        why = self.why_raised(errors, recorder.raised, functions.raised)
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
         limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.warned, self.device)}
         return why or why_limited(program, answer, limits, limited)
+
+    def why_raised(self, errors: Dict[str, bool], call: Optional[Call], called: Optional[Call]) -> Optional[str]:
+        """Return what the device lacks that raised one of these errors: by an operation, or by a function of torch."""
+        if call is not None and message_of(call.error) in errors:
+            return self.prober.why_lacking(call)
+        why = next((message for message, may_be in errors.items() if may_be), None) or self.prober.why_raising(errors)
+        if why is None and called is not None and message_of(called.error) in errors:
+            why = self.prober.why_not_working(called)
+        return why
+
+    def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
+        """Return what the device lacks for one way to differentiate an operation, which raises an error again.
+
+        On a card, whose kernels are PyTorch's own, each refusal is taken for one: what it says is left out.
+        """
+        why = why_lacking(error, self.device, "", self.declared)
+        if why is not None or self.device.partition(":")[0] in FULL_DEVICES:
+            return why or message_of(error)
+        recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
+        with contextlib.suppress(Exception), functions, recorder:
+            again()
+        return self.why_raised({message_of(error): may_be_lacking(error)}, recorder.raised, functions.raised)
 
 
 def why_limited(

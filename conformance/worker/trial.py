@@ -222,9 +222,13 @@ class Trial:
         other.operation = operation
         return other
 
-    def narrowed(self, dtype: torch.dtype) -> Trial:
-        """Return the trial of the same numbers in another dtype, whose derivatives are roughly those of this one."""
-        expected = [self.second(), self.exact_gradient()]
+    def narrowed(self, dtype: torch.dtype, *, from_values: bool = False) -> Trial:
+        """Return the trial of the same numbers in another dtype, whose derivatives are roughly those of this one.
+
+        How roughly is known by the second derivatives, too, unless it is to be known from the values alone.
+        """
+        exact = self.first.pulled(real_vector(self.given)) if from_values else self.exact_gradient()
+        expected = [exact] if from_values else [self.second(), exact]
         known = torch.cat([bigger(each)[each.is_known] for each in expected])
         other = copy.copy(self)
         other.point = Point(self.point.name, [in_dtype(each, dtype) for each in self.point.values])

@@ -12,7 +12,7 @@ from conformance.worker.differences import Slopes, Values, real_vector
 from conformance.worker.operation import Operation
 from conformance.worker.points import ORDINARY, OTHER, weights
 from conformance.worker.trial import Judgement, Trial, bigger, in_dtype
-from conformance.worker.values import one_line
+from conformance.worker.values import on_cpu, one_line
 
 NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
 TAME = (0.05, 10.0)  # absolute values of elements at which formulas do not cancel or overflow in few digits
@@ -163,8 +163,12 @@ def batched_gradients(trial: Trial) -> Judgement:
 def incoming_gradients(trial: Trial) -> Judgement:
     """Give gradients that are expanded, have strides of their own, or are zero."""
 
-    def of(name: str, given: Values, changed: Callable[[torch.Tensor], Optional[torch.Tensor]]) -> Judgement:
-        found = trial.operation.gradients(trial.leaves(), [changed(each) for each in trial.on_device(given)])
+    def of(name: str, given: Values, changed: Callable[[torch.Tensor], torch.Tensor], *, some: bool = False) -> Judgement:
+        own = [
+            None if some and not bool(each.any()) else changed(there)
+            for each, there in zip(given, trial.on_device(given))
+        ]  # fmt: skip
+        found = trial.operation.gradients(trial.leaves(), own)
         return trial.wrong_gradients(f"the gradient for one that is {name}", found, given)
 
     def expanded(given: torch.Tensor) -> torch.Tensor:
@@ -176,7 +180,7 @@ def incoming_gradients(trial: Trial) -> Judgement:
     ]  # fmt: skip
     return joined(iter([
         *(
-            of(f"undefined but for result {place}", given, lambda each: each if bool(each.any()) else None)
+            of(f"undefined but for result {place}", given, torch.clone, some=True)
             for place, given in enumerate(alone)
         ),
         of("expanded", [torch.ones_like(each) for each in trial.given], expanded),
@@ -203,7 +207,7 @@ def accumulation(trial: Trial) -> Judgement:
     found = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
     doubled = [2 * each for each in trial.given]
     count, told = trial.wrong_gradients("the gradient that was accumulated twice", found, doubled)
-    is_kept = torch.equal(real_vector(given), real_vector(trial.given))
+    is_kept = torch.equal(real_vector([on_cpu(each) for each in given]), real_vector(trial.given))
     return count, told if is_kept else [*told, trial.line("backward wrote to the given gradient")]
 
 
@@ -331,11 +335,11 @@ def writes(trial: Trial) -> Judgement:
     return joined(map(of, range(len(trial.point.values) + len(trial.given))))
 
 
-def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
+def natively(trial: Trial, dtype: torch.dtype, rough: float = 0.0) -> Judgement:
     """Compute in the target's dtype: the gradient is that in double precision of the same numbers, but for rounding.
 
-    The error may be a few roundings of the result, of the given gradient, and of the inputs: what those change is seen
-    from the second derivatives.
+    The error may be a few roundings of the result, of the given gradient, and of the inputs, or `rough` if that is
+    more: what those change is seen from the second derivatives.
     """
     values, given = ([in_dtype(each, dtype) for each in numbers] for numbers in (trial.point.values, trial.given))
     leaves = [each.to(trial.operation.device).requires_grad_() for each in values]
@@ -357,7 +361,7 @@ def natively(trial: Trial, dtype: torch.dtype) -> Judgement:
         sane &= is_same & ((size == 0) | ((size > TAME[0]) & (size < TAME[1])))
     else:
         sane &= is_same.all()
-    widened = torch.where(sane, NATIVE * torch.finfo(dtype).eps * spread, torch.full_like(spread, math.inf))
+    widened = torch.where(sane, max(NATIVE * torch.finfo(dtype).eps, rough) * spread, torch.full_like(spread, math.inf))
     name = str(dtype).rpartition(".")[2]
     return trial.wrong(f"the gradient in {name}", found, Slopes(bounds.low - widened, bounds.high + widened))
 
