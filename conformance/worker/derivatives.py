@@ -64,7 +64,7 @@ class Found:
 
     def __init__(self, is_elsewhere: bool, lacking: Optional[Lacking] = None) -> None:
         self.is_elsewhere = is_elsewhere
-        self.lacking: Lacking = lacking or (lambda error, again: None)
+        self.lacking: Lacking = lacking or (lambda *_: None)
         self.told: Dict[str, List[str]] = {way: [] for way in WAYS}
         self.missing: Dict[str, str] = {}
         self.judged: Dict[str, int] = dict.fromkeys(WAYS, 0)
@@ -132,7 +132,7 @@ def look_at_all(
             refused = [each for each in refused if each is not operation]
             is_first = operation is operations[0]
             if found.is_elsewhere:
-                look_elsewhere(found, trial, dtype, row, is_first=is_first, missing=own)
+                look_elsewhere(found, trial, ways_elsewhere(trial, row, dtype, is_first=is_first), dtype, own)
             else:
                 look(found, trial, ways_at(trial, row, dtype, is_first=is_first), dtype, own)
     for each in missing:
@@ -140,18 +140,18 @@ def look_at_all(
 
 
 def look_elsewhere(
-    found: Found, trial: Trial, dtype: torch.dtype, row: int, *, is_first: bool, missing: Dict[str, str]
+    found: Found, trial: Trial, ways: Mapping[str, LookedAt], dtype: torch.dtype, missing: Dict[str, str]
 ) -> None:
     """Try an operation at a point on a device other than the CPU, if it can be computed there at all."""
     try:
         given = narrowed(trial, dtype)
     except Exception:  # the CPU itself has no gradients there
         return
-    if given is None or COMPLEX in missing and has_complex(trial):
+    if given is None or (COMPLEX in missing and has_complex(trial)):
         return
     why = why_not_there(given, found.lacking) if trial.point.name == ORDINARY else None
     if why is None:
-        look(found, given, ways_elsewhere(trial, row, dtype, is_first=is_first), dtype, missing)
+        look(found, given, ways, dtype, missing)
     elif has_complex(trial):
         missing[COMPLEX] = why
     else:

@@ -50,9 +50,9 @@ def ways_elsewhere(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool
 
 
 def results_and_gradient(trial: Trial) -> Judgement:
-    """Go backward; where numbers are ordinary and there are some, the results are looked at, too."""
-    is_usual = trial.point.name in (ORDINARY, OTHER, FIRST_ALONE)
-    return joined(way(trial) for way in ((results, backward) if is_usual else (backward,)))
+    """Go backward, unless the results are wrong already; they are looked at where numbers are ordinary."""
+    count, told = results(trial) if trial.point.name in (ORDINARY, OTHER, FIRST_ALONE) else (0, [])
+    return (count, told) if told else joined(iter([(count, told), backward(trial)]))
 
 
 def results(trial: Trial) -> Judgement:

@@ -163,7 +163,9 @@ def batched_gradients(trial: Trial) -> Judgement:
 def incoming_gradients(trial: Trial) -> Judgement:
     """Give gradients that are expanded, have strides of their own, or are zero."""
 
-    def of(name: str, given: Values, changed: Callable[[torch.Tensor], torch.Tensor], *, some: bool = False) -> Judgement:
+    def of(
+        name: str, given: Values, changed: Callable[[torch.Tensor], torch.Tensor], *, some: bool = False
+    ) -> Judgement:
         own = [
             None if some and not bool(each.any()) else changed(there)
             for each, there in zip(given, trial.on_device(given))
