@@ -283,11 +283,17 @@ def negated_bit(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def memory(trial: Trial) -> Judgement:
-    """Give inputs with other strides, an offset, or numbers whose sign or conjugation is only noted."""
-    ways: List[Callable[[torch.Tensor], torch.Tensor]] = [with_other_strides, with_gaps, negated_bit]
+    """Give inputs with other strides, an offset, or numbers whose sign or conjugation is only noted.
+
+    What is noted is the CPU's to try: before a kernel of a device sees it, PyTorch has it copied, the same for each.
+    """
+    takes_notes = trial.operation.device == "cpu"
+    ways: List[Callable[[torch.Tensor], torch.Tensor]] = [with_other_strides, with_gaps]
+    if takes_notes:
+        ways.append(negated_bit)
     if all(each.dim() == 4 for each in trial.point.values[:1]):
         ways.append(lambda each: each.contiguous(memory_format=torch.channels_last) if each.dim() == 4 else each)
-    if any(each.is_complex() for each in trial.point.values):
+    if takes_notes and any(each.is_complex() for each in trial.point.values):
         ways.append(lambda each: each.conj().resolve_conj().conj() if each.is_complex() else each)
 
     def of(way: Callable[[torch.Tensor], torch.Tensor]) -> Judgement:
