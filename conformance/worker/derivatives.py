@@ -15,7 +15,14 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 import torch
 
 from conformance.worker.differences import slopes
-from conformance.worker.elsewhere import Lacking, is_asked_elsewhere, narrowed, ways_elsewhere, why_not_there
+from conformance.worker.elsewhere import (
+    Lacking,
+    has_own_tensors,
+    is_asked_elsewhere,
+    narrowed,
+    ways_elsewhere,
+    why_not_there,
+)
 from conformance.worker.lacking import message_of
 from conformance.worker.large import Large, large_values
 from conformance.worker.operation import Operation, Others
@@ -99,6 +106,8 @@ def derivatives(  # noqa: PLR0913 - the keys of an entry, and the target
     hard point is not differentiated there. `lacking` finds out what another device lacks, where words don't tell.
     """
     found = Found(device != "cpu", lacking)
+    if found.is_elsewhere and has_own_tensors(device):
+        raise Unobservable(f"tensors of {device} are of a class of its own, which may take over what the CPU computes")
     functions = function if isinstance(function, list) else [function]
     for place, others in enumerate(rows):
         operations = [Operation(each, others, device) for each in functions]

@@ -23,6 +23,14 @@ WIDE = (torch.float32, torch.float64)  # dtypes with the digits that second deri
 Lacking = Callable[[Exception, Callable[[], Any]], Optional[str]]  # of an error and what raises it, what is missing
 
 
+def has_own_tensors(device: str) -> bool:
+    """Whether tensors of a device are of a class of its own, by which it may take over what is computed on the CPU."""
+    try:
+        return type(torch.ones(1).to(device)) is not torch.Tensor
+    except Exception:  # the operations will show it
+        return False
+
+
 def is_asked_elsewhere(point: Point, is_elementwise: bool) -> bool:
     """Whether a point is one of those that devices other than the CPU are asked about."""
     usual = (ORDINARY, OTHER, FIRST_ALONE, "0-dimensional")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import time
 import warnings
 from functools import partial
@@ -33,8 +34,9 @@ from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder,
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.storage import why_hidden
-from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, plain
+from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, one_line, plain
 
+TOLD = 40  # characters of an error's message by which it is known again
 LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
 
@@ -57,6 +59,7 @@ class Runner:
         self.prober = Prober(device, self.declared.absent)
         if device != "cpu":
             self.offered["derivatives"] = partial(self.offered["derivatives"], lacking=self.why_lacking_way)
+            vars(self.offered["gc"])["collect"] = self.collect
         global_state.add_classes(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
@@ -107,6 +110,9 @@ class Runner:
             functions = FunctionRecorder(self.device, is_on=True)
             self.run(program, within(functions))
         why = self.why_raised(errors, recorder.raised, functions.raised)
+        if why is None and recorder.raised is not None and is_told_in(failures, recorder.raised.error):
+            # The case has caught it: what it logs or compares shows it.
+            why = why_lacking(recorder.raised.error, self.device, "", self.declared)
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
@@ -122,6 +128,11 @@ class Runner:
             why = self.prober.why_not_working(called)
         return why
 
+    def collect(self) -> int:
+        """Collect garbage once the device is done, which holds what it computes with."""
+        self.synchronize()
+        return gc.collect()
+
     def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
         """Return what the device lacks for one way to differentiate an operation, which raises an error again.
 
@@ -134,6 +145,12 @@ class Runner:
         with contextlib.suppress(Exception), functions, recorder:
             again()
         return self.why_raised({message_of(error): may_be_lacking(error)}, recorder.raised, functions.raised)
+
+
+def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool:
+    """Whether what was observed in place of what was expected has the beginning of an error's message."""
+    told = one_line(str(error))[:TOLD]
+    return bool(told) and any(told in one_line(each["observed"]) for each in failures)
 
 
 def why_limited(
