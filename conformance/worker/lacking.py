@@ -18,7 +18,7 @@ LACKS = re.compile(
     r"|__torch_dispatch__ handlers returned NotImplemented"
     r"|during the functionalization pass\. For now, this is not supported"
     r"|We only support functionalizing operators"
-    r"|Expected tensor to have \w+ Backend, but got tensor with"
+    r"|Expected tensor to have \w+ Backend, but got tensor with|^Unsupported dtype \w+"
     r"|Tried to use AMP with the|PyTorch is not linked with support for"
 )
 # In an error of an operation these may also be about how it was called.
