@@ -3,7 +3,7 @@
     nox                         all releases, then the page
     nox -t 2.6.0                one of them, or several
     nox -- --device cuda        with options for pytest
-    nox -s publish              make the reports of the matrix the published ones
+    nox -s publish              make the reports of the matrix, and of back-ends, the published ones
     nox -t xla                  a back-end from outside of PyTorch that runs on the CPU: xla, jax or vulkan
 
 `conformance/releases/releases.json` lists the releases. A matrix that was interrupted continues where it stopped: a
@@ -26,6 +26,7 @@ from conformance.render.text import count_words
 from conformance.results.store import ReportError, load_report, write_whole
 
 MATRIX = Path("reports/matrix")
+OF_BACK_ENDS = Path("reports/back-ends")
 PUBLISHED = Path("reports/published")
 PROGRESS = MATRIX / "progress"  # for each release, the state of the suite and the path of its report
 RELEASES = load_releases()
@@ -82,10 +83,10 @@ def run(session: nox.Session, release: Release) -> Path:
 @nox.session(python=RELEASES.python)
 @nox.parametrize("profile", [nox.param(each, id=each, tags=[each]) for each in BACK_ENDS])
 def back_end(session: nox.Session, profile: str) -> None:
-    """Run the suite on a back-end, with the CPU as its hardware; its report goes to reports/back-ends."""
+    """Run the suite on a back-end, with the CPU as its hardware."""
     session.install(*BACK_ENDS[profile])
     command = (sys.executable, "-m", "pytest", "-q", "--profile", profile, "--require-device", profile)
-    command += ("--python", str(shutil.which("python", path=session.bin)), "--report", "reports/back-ends")
+    command += ("--python", str(shutil.which("python", path=session.bin)), "--report", str(OF_BACK_ENDS))
     hardware = {"PJRT_DEVICE": "CPU", "JAX_PLATFORMS": "cpu"}
     session.run(*command, *session.posargs, external=True, env=hardware)
 
@@ -129,7 +130,8 @@ def page(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def publish(session: nox.Session) -> None:
-    """Write the reports of the matrix, in compact form, and their page to the published reports."""
-    session.run(sys.executable, "-m", "conformance", "compact", "-o", str(PUBLISHED), str(MATRIX))
-    place = str(PUBLISHED / "index.html")
-    session.run(sys.executable, "-m", "conformance", "report", "--without-machines", "-o", place, str(MATRIX))
+    """Write the reports of the matrix and of back-ends, in compact form, and their page to the published reports."""
+    places = [str(each) for each in (MATRIX, OF_BACK_ENDS) if each.is_dir()]
+    session.run(sys.executable, "-m", "conformance", "compact", "-o", str(PUBLISHED), *places)
+    page = str(PUBLISHED / "index.html")
+    session.run(sys.executable, "-m", "conformance", "report", "--without-machines", "-o", page, *places)

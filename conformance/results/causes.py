@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from conformance.language.operations import PREFIX
 from conformance.language.vocabulary import ATTRIBUTES, FACTORIES, NAMESPACES
 from conformance.model.outcome import Outcome
 from conformance.model.report import CaseRecord, Cause, Pair, Report
@@ -57,7 +58,9 @@ def key_of(outcome: Outcome, own: str, suspect: Suspect | None, record: CaseReco
     if suspect is not None:
         return is_red, "", *suspect
     if is_red and own.startswith(ON_VALUES):
-        return is_red, own, "", record.topic
+        used = [name for name in operations_in(record.yaml) if name not in FACTORIES | {"clone"}]
+        op = used[0] if used and record.id.startswith(PREFIX) else ""
+        return is_red, own, op, "" if op else record.topic
     if not TABLE[outcome.status].ends_worker:
         return is_red, own, operator(own), ""
     where = operations_at(outcome, record) or caller(outcome)

@@ -16,6 +16,7 @@ import yaml
 from msgspec.structs import replace
 from packaging.version import Version
 
+from conformance.language.operations import PREFIX
 from conformance.language.versions import version_of
 from conformance.model.build import BackEnd, target_of
 from conformance.model.outcome import Outcome
@@ -118,7 +119,9 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
                     back_ends=condition_on_back_end([place for place in places if place in said], newest),
                 )  # fmt: skip
                 status = "" if fails.status in AT_A_STEP else fails.status  # a signature is of all that end at a step
-                groups.setdefault((patterns, condition, draft.back_ends, status, frozenset(causes)), []).append(draft)
+                manner = fails if case.startswith(PREFIX) else None  # a signature would excuse all that is wrong there
+                key = patterns, condition, draft.back_ends, status, frozenset(causes), manner
+                groups.setdefault(key, []).append(draft)
     return sorted(map(joined, groups.values()), key=lambda draft: -len(draft.cases))
 
 

@@ -21,6 +21,7 @@ OPERATOR = re.compile(r"\baten(?:::|\.)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 
 LAST_WORDS = re.compile(r"(?:what\(\): *|(?=Check failed|Assertion [`'\"]))(\S[^\n]*)")  # of C++ before it aborts
 FRAME = re.compile(r'File "([^"\n]+)", line \d+,? in (\w+)')  # as faulthandler has them
+OF_WAY = re.compile(r"\[(\w+): (.*?); (?:[^;:]*: )?f\(.*", re.DOTALL)  # an error that derivatives() tells
 PATH = re.compile(rf"(?!.* (?:==|!=|is|in|and|or|not) ).*\.({'|'.join(CHECKS)})", re.DOTALL)
 OF_GRADIENT = re.compile(rf"({'|'.join(CHECKS)}) (.+?)(?:, the tensor's own)?", re.DOTALL)
 TRUTHS = {("true", "false"), ("false", "true")}
@@ -75,6 +76,9 @@ def divergence(failure: Failure) -> tuple[int, str]:
         return 0, f"{path}: nothing instead of {first_part(expected)}"
     if failure.exception:
         return 0, ("warns: " if path == "warns" else "") + normalized(observed)
+    told = OF_WAY.fullmatch(observed) if path.startswith("wrong['") else None
+    if told is not None:
+        return 0, normalized(f"{told[1]}: {told[2]}")
     found = PATH.fullmatch(path)
     check = found[1] if found else "log" if path == "log" else "value"
     inner = OF_GRADIENT.fullmatch(expected) if check == "grad" else None

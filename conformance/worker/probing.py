@@ -40,8 +40,10 @@ from conformance.worker.features import (
 )
 from conformance.worker.lacking import is_out_of_memory, message_of
 
-# An error about how an operation was called: it is there, and refuses what it should take.
-ABOUT_ARGUMENTS = re.compile(r"\bbut got\b|\bbut \d+ were given|positional argument|must have rank|must match|mismatch")
+# An error about how an operation was called: it is there, and refuses what it should take. Complex numbers it may lack.
+ABOUT_ARGUMENTS = re.compile(
+    r"\bbut got\b(?! C(?:64|128)\b)|\bbut \d+ were given|positional argument|must have rank|must match|mismatch"
+)
 
 
 class Call(NamedTuple):
