@@ -278,6 +278,14 @@ class Prober:
                 return f"{self.device} lacks {feature}: {why}"
         return self.why_not_working(call)
 
+    def why_as_before(self, message: str) -> Optional[str]:
+        """Return that a message is the one by which an operation was found missing, or None where it is new."""
+        return (
+            f"as an operation that does not work on {self.device}: {message}"
+            if message in self.operations.values()
+            else None
+        )
+
     def why_not_working(self, call: Call) -> Optional[str]:
         """Return that the operation or function of a call doesn't work on the device, or None where it does."""
         if ABOUT_ARGUMENTS.search(str(call.error)):

@@ -144,7 +144,10 @@ class Runner:
         recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
         with contextlib.suppress(Exception), functions, recorder:
             again()
-        return self.why_raised({message_of(error): may_be_lacking(error)}, recorder.raised, functions.raised)
+        told = message_of(error)
+        if recorder.raised is None:  # some formulas are others while they are looked at
+            return self.prober.why_as_before(told)
+        return self.why_raised({told: may_be_lacking(error)}, recorder.raised, functions.raised)
 
 
 def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool:

@@ -149,6 +149,18 @@ issues:
     assert judged_by(text, tmp_path, made) == ["known"] * 8 + ["pass"]
 
 
+def test_operations_are_drafted_by_how_they_fail_and_never_by_a_signature() -> None:
+    first, second = "derivatives-of-a", "derivatives-of-b"
+    text = drafts_text(
+        [report({(first, CPU): failed("wrong['backward']", "[]", "[the gradient[0] is 0.5; ordinary: f(1.0), g = 1.0]"),
+                 (second, CPU): failed("wrong['memory']", "[]", "[the gradient[0] is 0.5; ordinary: f(1.0), g = 1.0]")},
+                cases=[case(first), case(second)])],
+        date(2026, 1, 1),
+    )  # fmt: skip
+    assert "signature" not in text
+    assert text.count("- case: ") == 2
+
+
 def test_what_somebody_knows_of_is_left_out(tmp_path: Path) -> None:
     issue = Issue(status="fail", reason="Known.")
     made = report({**SEVERAL, ("h", CPU): failed(status="known", issue=issue)})

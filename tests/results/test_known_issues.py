@@ -171,6 +171,14 @@ def test_where_nobody_has_looked_an_operation_may_fail_in_fewer_ways(tmp_path: P
     assert judged(issues, msgspec.structs.replace(fewer, step=3), DOUBLE, case=case) == "fail"
 
 
+def test_what_is_wrong_in_its_own_dtype_may_fail_in_each_way_on_another_device(tmp_path: Path) -> None:
+    ways = {"status": "fail", "step": 2, "kind": ["wrong['native dtype']"]}
+    case = "derivatives-of-a"
+    issues = known(tmp_path, {"case": case, "targets": ["cpu-float32"], "may_fail_on": ["*"], "fails": ways})
+    found = failed("wrong['backward']")
+    assert [judged(issues, found, target, case=case) for target in (CUDA, CPU, DOUBLE)] == ["known", "fail", "fail"]
+
+
 def test_a_list_can_say_for_all_of_its_entries_where_they_may_fail_too(tmp_path: Path) -> None:
     path = listed(tmp_path / "known-issues.yaml", {}, {"case": "b", "may_fail_on": ["mps"]}, may_fail_on=["cuda"])
     issues = load_known_issues(path, path.name, tmp_path / "shipped.yaml")

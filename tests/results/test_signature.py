@@ -106,6 +106,19 @@ def test_the_operator_that_a_message_names(text: str, found: str) -> None:
         ("same.is", "the same object as x", "another object, [6.0]", "is: another object"),
         ("v.view_of", "a view of a", "no view", "view_of: no view"),
         ("x.shape", "[2]", "[3]", "shape: another"),
+        (
+            "wrong['backward']",
+            "[]",
+            "[the gradient[0] is 0.5, expected 1.0; ordinary: f(2.0), g = 1.0]",
+            "value: another value",
+        ),
+        (
+            "wrong['memory']",
+            "[]",
+            "[RuntimeError: no: 3; ordinary: f(2.0), g = 1.0, ValueError: f(1)]",
+            "RuntimeError: no: N",
+        ),
+        ("wrong['backward']", "[]", "[RuntimeError: view [0, 2]; m = 0: f([]), g = []]", "RuntimeError: view […]"),
     ],
 )
 def test_a_failure_is_its_check_and_how_it_diverged(path: str, expected: str, observed: str, words: str) -> None:

@@ -305,6 +305,17 @@ def test_an_operation_that_refuses_its_arguments_is_there(monkeypatch: pytest.Mo
     made = call(torch.exp, torch.ones(2))
     assert Prober("fake").why_lacking(made) is not None
     assert Prober("fake").why_lacking(made._replace(error=TypeError("expected an npu tensor, but got cpu"))) is None
+    lowering = RuntimeError("Operands to IsNan must be real-valued floating-point, but got C64: ")
+    assert Prober("fake").why_lacking(made._replace(error=lowering)) is not None
+
+
+def test_a_message_by_which_an_operation_was_found_missing_is_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    Fake(monkeypatch, lambda *_: True)
+    prober = Prober("fake")
+    assert prober.why_as_before("RuntimeError: not here") is None
+    assert prober.why_lacking(call(torch.exp, torch.ones(2))) is not None
+    assert prober.why_as_before("RuntimeError: not here") is not None
+    assert prober.why_as_before("RuntimeError: another") is None
 
 
 def test_an_operation_that_is_missing_altogether_says_nothing_of_a_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
