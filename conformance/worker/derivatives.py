@@ -9,7 +9,6 @@ out and said so; a point where the differences do not converge is not judged. An
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
@@ -255,6 +254,10 @@ def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Di
     return ways
 
 
+def once_more(way: LookedAt, trial: Any) -> Callable[[], Judgement]:
+    return lambda: way(trial)
+
+
 def look(
     found: Found,
     trial: Union[Trial, Large],
@@ -272,7 +275,7 @@ def look(
         except Exception as error:
             if is_own(error) and (not found.is_elsewhere or isinstance(error, (NameError, AttributeError))):
                 raise
-            why = why_missing(error) or found.lacking(error, partial(way, trial))
+            why = why_missing(error) or found.lacking(error, once_more(way, trial))
             if why is None and len(trial.is_smooth) and not (trial.point.name == ORDINARY or trial.is_smooth.any()):
                 continue  # where there are no derivatives, an error is as good as a number
             if why is None:
