@@ -30,6 +30,20 @@ def doubled_if_alone(gradients: Any, _: Any) -> Any:
     return (2 * found[0], None) if len(found) < len(gradients) else gradients
 
 
+class Slope(torch.autograd.Function):  # type: ignore[misc]  # torch has no types for it
+    """The derivative of g * sin(x) * w by x, whose own derivative by x takes x for a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, g: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(g, x, w)
+        return g * x.cos() * w
+
+    @staticmethod
+    def backward(ctx: Any, h: Any) -> Any:
+        g, x, w = ctx.saved_tensors
+        return h * x.cos() * w, -h * g * x.detach().sin() * w, (h * g * x.cos()).sum_to_size(w.shape)
+
+
 def product(fault: str = "") -> Any:
     """Return sin(x) * w, whose derivatives have a fault of that name."""
 
@@ -59,6 +73,8 @@ def product(fault: str = "") -> Any:
                 grad_x = grad_x * 2
             elif fault == "large" and x.numel() and float(x.detach().abs().max()) > 100:
                 grad_x = grad_x * 0
+            elif fault == "third":
+                grad_x = Slope.apply(g, x, w)
             elif fault == "second" or (fault == "second in float32" and x.dtype == torch.float32):
                 grad_x = g * x.detach().cos() * w
             elif fault == "second incoming" and grad_x.requires_grad:
@@ -88,6 +104,8 @@ def product(fault: str = "") -> Any:
             x, w = (ctx.x, ctx.w) if fault == "unsaved" else ctx.saved_tensors
             first = 0 if tx is None else tx * x.cos() * w
             second = 0 if tw is None else tw * x.sin()
+            if fault == "tangent alone" and not bool(tw.any()):
+                return first * 2
             is_wrong = fault == "tangent" or (fault == "tangent in float32" and x.dtype == torch.float32)
             return first - second if is_wrong else first + second
 

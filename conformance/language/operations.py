@@ -30,9 +30,9 @@ WHY = (
 WAYS = (
     "backward", "forward mode", "backward twice", "forward over backward", "backward over forward", "batched gradients",
     "incoming gradients", "memory", "writes", "accumulation", "per sample", "saved elsewhere", "on meta",
-    "native dtype",
+    "native dtype", "backward three times",
 )  # fmt: skip
-OF_SEVERAL = "some inputs"  # the way that needs more than one input
+OF_SEVERAL = ("some inputs", "some tangents")  # the ways that need more than one input
 PREFIX = "derivatives-of-"  # of the ids of cases of operations
 MAKES = vocabulary.FACTORIES | vocabulary.RANDOM
 
@@ -84,7 +84,7 @@ def of_operation(node: Node) -> Node:
     if "complex" in entry:
         arguments.append("complex_too=True")
     lines.append(f"wrong = derivatives({', '.join([*arguments, 'device=device', 'dtype=dtype'])})")
-    ways = [*WAYS, OF_SEVERAL] if len(inputs.value) > 1 else WAYS
+    ways = [*WAYS, *OF_SEVERAL] if len(inputs.value) > 1 else WAYS
     expected: dict[str, Any] = {f"wrong[{way!r}]": [] for way in ways}
     return like(node, {
         "id": PREFIX + entry["id"].value,

@@ -27,6 +27,7 @@ from conformance.worker.points import Point, weights
 from conformance.worker.values import display_value, on_cpu, one_line, plain
 
 CANCELLED = 1e-4  # relative error of a second derivative that is taken for right: their formulas cancel
+ROUNDED = 1e-6  # error of a third derivative that is taken for right, relative to the largest second one
 SLACK = 1e-7  # absolute error of a derivative that is taken for right, since formulas may cancel
 ROUGH = 2e-3  # error of a derivative in few digits that is taken for right, relative to the largest of all
 LOST = 1e-12  # absolute value of an element below which 1 + x may be 1
@@ -159,6 +160,17 @@ class Trial:
             self.along = None  # one direction may not show a kink: the median of equal numbers is linear along each
         return self.wrong(what, found, self.first.pushed(real_vector(self.tangents())))
 
+    def wrong_tangents_alone(self, what: str, found: Sequence[torch.Tensor], chosen: int) -> Judgement:
+        """Return what wrong() does for the derivatives of the results in the direction of one input's tangent alone."""
+        if self.along is not None:
+            rows = self.alone
+            judgement = self.wrong(what, found, Slopes(rows.low[chosen], rows.high[chosen]))
+            if not judgement[1]:
+                return judgement
+            self.along = None
+        alone = [own if place == chosen else torch.zeros_like(own) for place, own in enumerate(self.tangents())]
+        return self.wrong(what, found, self.first.pushed(real_vector(alone)))
+
     def wrong_gradients(
         self, what: str, found: Sequence[torch.Tensor], given: Values, places: Optional[Sequence[int]] = None
     ) -> Judgement:
@@ -255,6 +267,19 @@ class Trial:
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)
         return self.second_cached
 
+    def third(self, second: Sequence[torch.Tensor]) -> Slopes:
+        """Return the derivative of the gradient of the gradient in the direction of the tangents, where that is right.
+
+        Of what is wrong itself the derivatives say nothing.
+        """
+        known, vector = self.second(), real_vector([on_cpu(each) for each in second])
+        is_right = known.is_known & (vector >= known.low - self.slack) & (vector <= known.high + self.slack)
+        found = slopes(self.cpu_second_gradients, self.point.values, along(self.tangents()))
+        third = Slopes(found.low[0], found.high[0])
+        third = third.kept(third.is_single & bool(is_right.all()))
+        doubt = CANCELLED * bigger(third) + ROUNDED * vector.abs().max() if len(vector) else 0.0
+        return Slopes(third.low - doubt, third.high + doubt)
+
     def is_near(self) -> torch.Tensor:
         """Where an element of each input is so small that second derivatives do not cancel."""
         near = torch.stack([each.abs() <= FAR for each in self.point.values]).all(0)
@@ -263,6 +288,10 @@ class Trial:
     def cpu_gradients(self, values: Values) -> torch.Tensor:
         leaves = [each.clone().requires_grad_() for each in values]
         return real_vector(self.reference.gradients(leaves, self.given))
+
+    def cpu_second_gradients(self, values: Values) -> torch.Tensor:
+        leaves = [each.clone().requires_grad_() for each in values]
+        return real_vector(second_gradients(self.reference, leaves, self.given, self.tangents()))
 
     def leaves(self) -> List[torch.Tensor]:
         return [each.to(self.operation.device, copy=True).requires_grad_() for each in self.point.values]
@@ -305,6 +334,19 @@ class Trial:
         weighed = ", ".join(display_value(plain(value)) for value in given)
         name = f"{self.point.name}: " if self.point.name else ""
         return one_line(f"{text}; {name}f({shown}), g = {weighed}")
+
+
+def second_gradients(
+    operation: Operation, leaves: Sequence[torch.Tensor], given: Values, tangents: Values
+) -> List[torch.Tensor]:
+    """Return the gradient of the gradients, weighed with the tangents, recorded for the next one."""
+    found = operation.gradients(leaves, given, create_graph=True)
+    pairs = [(each, own) for each, own in zip(found, tangents) if each.requires_grad]
+    if not pairs:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    ends, own = zip(*pairs)
+    second = torch.autograd.grad(ends, leaves, own, create_graph=True, allow_unused=True)
+    return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, second)]
 
 
 def tangents_at(point: Point) -> Values:

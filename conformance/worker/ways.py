@@ -11,7 +11,7 @@ import torch
 from conformance.worker.differences import Slopes, Values, real_vector
 from conformance.worker.operation import Operation
 from conformance.worker.points import ORDINARY, OTHER, weights
-from conformance.worker.trial import Judgement, Trial, bigger, in_dtype
+from conformance.worker.trial import Judgement, Trial, bigger, in_dtype, second_gradients
 from conformance.worker.values import on_cpu, one_line
 
 NATIVE = 64  # rounding errors, by which a result in a narrow dtype may differ
@@ -76,7 +76,18 @@ def forward_mode(trial: Trial) -> Judgement:
         ]
         parts = [forward.unpack_dual(each) for each in trial.operation(duals)]
         found = [torch.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts]
-        return trial.wrong_tangents("the tangent", found)
+        return with_facts(trial, "the tangent", parts, trial.wrong_tangents("the tangent", found))
+
+
+def with_facts(trial: Trial, what: str, parts: Sequence[Any], judgement: Judgement) -> Judgement:
+    """Add to a judgement what a tangent has not in common with what it is of: its shape and dtype."""
+    facts = [
+        (own, wanted)
+        for primal, tangent in parts if tangent is not None
+        for own, wanted in ((tangent.dtype, primal.dtype), (tangent.shape, primal.shape))
+    ]  # fmt: skip
+    told = [trial.line(f"{what} has {own}, expected {wanted}") for own, wanted in facts if own != wanted]
+    return judgement[0], [*told, *judgement[1]]
 
 
 def backward_twice(trial: Trial) -> Judgement:
@@ -138,6 +149,47 @@ def spread(trial: Trial, values: Values) -> List[torch.Tensor]:
 
 def gaps(trial: Trial) -> str:
     return "" if trial.point.name in (ORDINARY, OTHER) else ", given with gaps,"
+
+
+def backward_three_times(trial: Trial) -> Judgement:
+    """Differentiate the gradient of the gradient, too: formulas for it may take what they were given for constants."""
+    leaves = trial.leaves()
+    given = trial.on_device(trial.given)
+    try:
+        second = second_gradients(trial.operation, leaves, given, trial.on_device(trial.tangents()))
+        pairs = [(each, own) for each, own in zip(second, trial.on_device(trial.tangents())) if each.requires_grad]
+        found: Sequence[Optional[torch.Tensor]] = [None] * len(leaves)
+        if pairs:
+            ends, own = zip(*pairs)
+            found = torch.autograd.grad(ends, leaves, own, allow_unused=True)
+    except Exception as error:
+        raise NotImplementedError(one_line(str(error))) from error  # a refusal misleads nobody
+    filled = [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+    return trial.wrong("the third derivative", filled, trial.third(second))
+
+
+def some_tangents(trial: Trial) -> Judgement:
+    """Give each input alone a tangent: those of the results are the ones by it, or it is refused."""
+
+    def of(chosen: int) -> Judgement:
+        forward = torch.autograd.forward_ad
+        values, tangents = trial.on_device(trial.point.values), trial.on_device(trial.tangents())
+        with forward.dual_level():
+            values[chosen] = forward.make_dual(values[chosen], tangents[chosen])
+            parts = [forward.unpack_dual(each) for each in trial.operation(values)]
+            found = [torch.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts]
+            what = f"the tangent by input {chosen} alone"
+            return with_facts(trial, what, parts, trial.wrong_tangents_alone(what, found, chosen))
+
+    judged, refused = [], None
+    for place in range(len(trial.point.values)):
+        try:
+            judged.append(of(place))
+        except NotImplementedError as error:
+            refused = error
+    if refused is not None and not judged:
+        raise refused
+    return joined(iter(judged))
 
 
 def batched_gradients(trial: Trial) -> Judgement:

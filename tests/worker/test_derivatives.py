@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from faulty import SHAPES, product, wrong_ways
 
 from conformance.results.known_issues import ORDINARY
 from conformance.worker import ways
-from conformance.worker.derivatives import derivatives
+from conformance.worker.derivatives import derivatives, why_missing
 from conformance.worker.values import Unobservable
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")  # torch's own, when it is asked for tangents
@@ -21,7 +22,7 @@ EXPECTED = {
     "tangent": "forward mode", "layout": "memory", "incoming": "incoming gradients", "float32": "native dtype",
     "alone": "some inputs", "unsaved": "writes", "expanded": "memory", "gaps": "incoming gradients",
     "second in float32": "native dtype", "tangent in float32": "native dtype", "second incoming": "backward twice",
-    "second alone": "backward twice",
+    "second alone": "backward twice", "third": "backward three times", "tangent alone": "some tangents",
 }  # fmt: skip
 
 
@@ -92,6 +93,26 @@ def test_complex_derivatives_and_their_conjugates() -> None:
     assert wrong_ways(Square.apply, {"z": ["n"]}) == set()
     assert "backward" in wrong_ways(Square.apply, {"z": ["n"]}, complex_too=True)
     assert wrong_ways(lambda z: z * z, {"z": ["n"]}, complex_too=True) == set()
+
+
+def test_a_tangent_of_another_shape_or_dtype_than_its_primal_is_told() -> None:
+    trial = types.SimpleNamespace(line=str)
+    primal = torch.zeros(2)
+    parts = [(primal, each) for each in (primal, None, primal.double(), primal[:1])]
+    assert ways.with_facts(trial, "it", parts, (3, ["more"])) == (  # type: ignore[arg-type]  # all that it asks of one
+        3,
+        [
+            "it has torch.float64, expected torch.float32",
+            "it has torch.Size([1]), expected torch.Size([2])",
+            "more",
+        ],
+    )
+
+
+def test_a_tangent_of_another_size_is_no_refusal() -> None:
+    told = RuntimeError("Trying to set a forward gradient that has a different size, this is not supported")
+    assert why_missing(told) is None
+    assert why_missing(RuntimeError("gradients of this are not supported")) is not None
 
 
 def test_a_result_that_lost_its_graph_is_found() -> None:
