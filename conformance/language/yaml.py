@@ -17,6 +17,8 @@ from conformance.language.errors import CaseFileError, Problem, quoted_value
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where PyYAML was built with it
 
 MAX_DEPTH = 40
+TOO_DEEP = f"more than {MAX_DEPTH} lists and mappings stand inside one another"
+PARSER_TOO_DEEP = "maximum nesting depth"  # in what newer parsers say by themselves
 MAX_BYTES = 32 * 2**20
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -130,7 +132,8 @@ def read_document(text: str, file: str) -> Node:
             root = events.take(event) or root
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        message = f"can't be read as YAML: {error.problem or error.context}"
+        told = error.problem or error.context or ""
+        message = f"can't be read as YAML: {TOO_DEEP if PARSER_TOO_DEEP in told else told}"
         hint = "a tab can't indent; use spaces" if mark and text[mark.index : mark.index + 1] == "\t" else ""
         hint = hint or next((words for begin, words in PARSER_HINTS.items() if begin in message), "")
         line, column = place_of_mark(mark) if mark else (1, 1)
@@ -193,8 +196,7 @@ class Events:
             if event.tag is not None:
                 self.problem(place, f"a tag ({event.tag}) is not part of the case language", "remove it")
             if len(self.open) == MAX_DEPTH:
-                message = f"more than {MAX_DEPTH} lists and mappings stand inside one another"
-                raise yaml.MarkedYAMLError(problem=message, problem_mark=event.start_mark)
+                raise yaml.MarkedYAMLError(problem=TOO_DEEP, problem_mark=event.start_mark)
             empty: Any = {} if kind is yaml.MappingStartEvent else []
             self.open.append((Node(empty, *place), []))
         elif kind is yaml.MappingEndEvent:

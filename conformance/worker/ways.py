@@ -155,10 +155,10 @@ def backward_three_times(trial: Trial) -> Judgement:
     """Differentiate the gradient of the gradient, too: formulas for it may take what they were given for constants."""
     leaves = trial.leaves()
     given = trial.on_device(trial.given)
+    found: Sequence[Optional[torch.Tensor]] = [None] * len(leaves)
     try:
         second = second_gradients(trial.operation, leaves, given, trial.on_device(trial.tangents()))
         pairs = [(each, own) for each, own in zip(second, trial.on_device(trial.tangents())) if each.requires_grad]
-        found: Sequence[Optional[torch.Tensor]] = [None] * len(leaves)
         if pairs:
             ends, own = zip(*pairs)
             found = torch.autograd.grad(ends, leaves, own, allow_unused=True)

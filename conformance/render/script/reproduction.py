@@ -45,8 +45,10 @@ LOG = [
 # Compares what is near: a number with each element, too. No case has a name that begins so.
 SAME = [
     "def _same(x, y):",
+    "    x, y = (each.to_dense() if getattr(each, 'is_sparse', False) else each for each in (x, y))",
     "    x, y = (each.tolist() if isinstance(each, torch.Tensor) else each for each in (x, y))",
-    "    x = str(x)[6:] if isinstance(x, torch.dtype) and isinstance(y, str) else x",
+    "    if isinstance(y, str) and not isinstance(x, str):",
+    "        x = str(x)[6:] if isinstance(x, torch.dtype) else type(x).__name__",
     "    if isinstance(x, dict):",
     "        return x.keys() == y.keys() and all(_same(x[key], y[key]) for key in x)",
     "    if isinstance(x, (list, tuple)):",
