@@ -30,7 +30,7 @@ WHY = (
 WAYS = (
     "backward", "forward mode", "backward twice", "forward over backward", "backward over forward", "batched gradients",
     "incoming gradients", "memory", "writes", "accumulation", "per sample", "saved elsewhere", "on meta",
-    "native dtype", "backward three times",
+    "backward three times", "native dtype",
 )  # fmt: skip
 OF_SEVERAL = ("some inputs", "some tangents")  # the ways that need more than one input
 PREFIX = "derivatives-of-"  # of the ids of cases of operations

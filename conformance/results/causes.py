@@ -58,8 +58,7 @@ def key_of(outcome: Outcome, own: str, suspect: Suspect | None, record: CaseReco
     if suspect is not None:
         return is_red, "", *suspect
     if is_red and own.startswith(ON_VALUES):
-        used = [name for name in operations_in(record.yaml) if name not in FACTORIES | {"clone"}]
-        op = used[0] if used and record.id.startswith(PREFIX) else ""
+        op = first_operation(record) if record.id.startswith(PREFIX) else ""
         return is_red, own, op, "" if op else record.topic
     if not TABLE[outcome.status].ends_worker:
         return is_red, own, operator(own), ""
@@ -142,6 +141,11 @@ def operations_at(outcome: Outcome, record: CaseRecord) -> str:
     end = min((line for line in lines if line > at), default=None)
     names = operations_in("\n".join(record.yaml.splitlines()[begin:end]))
     return ", ".join([name for name in names if name not in FACTORIES or names.keys() <= FACTORIES][:MOST_NAMED])
+
+
+def first_operation(record: CaseRecord) -> str:
+    """Return the first operation that a case of one uses, or an empty string where it uses none that has a name."""
+    return next((name for name in operations_in(record.yaml) if name not in FACTORIES | {"clone"}), "")
 
 
 def operations_in(text: str) -> dict[str, None]:
