@@ -71,7 +71,7 @@ def run(session: nox.Session, release: Release) -> Path:
             session.run(*command, "-o", str(MATRIX), external=True, stdout=output)
         else:
             python = shutil.which("python", path=session.bin)
-            command = (sys.executable, "-m", "pytest", "-q", "--graphs", "all", "--page", "never")
+            command = (sys.executable, "-m", "pytest", "-q", "--pairs", "all", "--graphs", "all", "--page", "never")
             command += ("--python", str(python), "--report", str(MATRIX))
             session.run(*command, *session.posargs, external=True, stdout=output, success_codes=[0, 1])
     new = [path for path in MATRIX.glob(f"torch-{release.torch}*.json") if path.stat().st_mtime_ns >= before]

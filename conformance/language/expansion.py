@@ -18,14 +18,18 @@ comes the case backward-or-grad-on-product. For each spelling it makes new input
 `found` holds the gradients of the formulas and that the inputs are unchanged. Spellings without programs share an
 `expect`, which follows each of them.
 
+Programs have `features`, words for what of autograd they use. Some of the programs of a case have all features of the
+others, too: those are tried unless all pairs are asked for.
+
 A case with the rows `parametrize: {exp: {op: "lambda t: t.exp()"}, …}` becomes one case for each row, such as
 `<id>-exp`, which begins with the step `op = lambda t: t.exp()`.
 
 Each node of an expanded case has the place of the node that it was made from.
 """
 
+import hashlib
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.language.parsing import parse_code
@@ -144,10 +148,37 @@ def literal(node: Node) -> str:
     return node.value.strip() if isinstance(node.value, str) else str(node.value)
 
 
-def programs_of(case: Node, programs: Mapping[str, Node]) -> Sequence[Node | None]:
-    """Return the programs that a case with spellings is run on: None alone if it needs none."""
+def programs_of(case: Node, programs: Mapping[str, Node]) -> dict[str, Node]:
+    """Return the programs that a case with spellings is run on, by id: none if it says itself what it expects."""
     if "expect" in case.value:
-        return [None]
-    named = case.find("programs").plain if "programs" in case.value else programs
-    left_out = case.value["except"].value if "except" in case.value else ()
-    return [program for name, program in programs.items() if name in named and name not in left_out]
+        return {}
+    wanted = case.find("programs").plain if "programs" in case.value else None
+    left_out = case.value["except"].value.keys() if "except" in case.value else set()
+
+    def is_tried(words: set[str]) -> bool:
+        return (wanted is None or not words.isdisjoint(wanted)) and words.isdisjoint(left_out)
+
+    return {name: program for name, program in programs.items() if is_tried({name, *features_of(program)})}
+
+
+def features_of(program: Node) -> list[str]:
+    """Return the features of a program, or its id if it says none."""
+    said = program.find("features").value
+    return [word.value for word in said] if isinstance(said, list) else [program.find("id").value]
+
+
+def covering(case: Node, programs: Mapping[str, Node]) -> set[str]:
+    """Return the ids of few programs that have every feature of those that a case with spellings is run on.
+
+    The program with most of the features that are missing comes first. A digest decides between equal ones: so the
+    choice is always the same, differs from case to case, and doesn't depend on other cases.
+    """
+    features = {name: set(features_of(program)) for name, program in programs_of(case, programs).items()}
+    order = {name: hashlib.sha256(f"{case.find('id').value} {name}".encode()).digest() for name in features}
+    chosen: set[str] = set()
+    missing = set().union(*features.values())
+    while missing:
+        best = max(features, key=lambda name: (len(features[name] & missing), order[name]))
+        chosen.add(best)
+        missing -= features[best]
+    return chosen

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from conformance.language import expansion
 from conformance.language.errors import CaseFileError, Problem
@@ -21,8 +21,20 @@ from conformance.model.rule import Rule
 SCHEMA = load_schema("case.schema.json")
 CHECK_FILE = validator_of(SCHEMA)
 CHECK_CASE = validator_of({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
-MOST_EXPANDED = 2000  # that the entries of a file may expand to: those of equivalences.yaml are some 1500
-MOST_CASES = 100  # that one entry may expand to: a small file must not exhaust the memory
+MOST_EXPANDED = 6000  # that the entries of a file may expand to: those of equivalences.yaml are some 4000
+MOST_CASES = 200  # that one entry may expand to: a small file must not exhaust the memory
+
+
+class Variant(NamedTuple):
+    """An ordinary case that an entry expands to, the words that tell it from the others, and its line.
+
+    One that is covered repeats what the others have between them: see `expansion.covering`.
+    """
+
+    where: str
+    line: int
+    node: Node
+    is_covered: bool = False
 
 
 def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
@@ -60,8 +72,8 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
     for node in listed_in(root, "ops"):
         if isinstance(node.value, dict) and broken.isdisjoint(node.lines()):
             check_operation(node, report)
-            variant = [("", node.line, of_operation(node))]
-            found = [] if problems else list(written(variant, rules, name, report, "op"))
+            variant = Variant("", node.line, of_operation(node))
+            found = [] if problems else list(written([variant], rules, name, report, "op"))
             check_ids(ids, node, [case.id for case in found], report)
             cases += found
     if not problems:
@@ -89,26 +101,29 @@ def written_out(
     node: Node, programs: Mapping[str, Node], rules: Mapping[str, Rule], name: str, report: Any
 ) -> Iterator[Case]:
     """Yield the cases that one with spellings or rows expands to, a row's with the line of that row."""
-    variants: list[tuple[str, int, Node]] = []
+    variants: list[Variant] = []
     what = "parametrize" if "parametrize" in node.value else "spellings"
     if what == "parametrize":
         for row, values in node.value[what].value.items():
             line, _ = node.value[what].keys[row]
-            variants.append((f" for {row}", line, expansion.of_row(node, row, values)))
+            variants.append(Variant(f" for {row}", line, expansion.of_row(node, row, values)))
+    elif "expect" in node.value:
+        variants.append(Variant("", node.line, expansion.on_program(node, None)))
     else:
-        for program in expansion.programs_of(node, programs)[: MOST_CASES + 1]:
-            where = f" on {program.find('id').value}" if program is not None else ""
-            variants.append((where, node.line, expansion.on_program(node, program)))
+        few = expansion.covering(node, programs)
+        for name_of_program, program in expansion.programs_of(node, programs).items():
+            variant = expansion.on_program(node, program)
+            variants.append(Variant(f" on {name_of_program}", node.line, variant, name_of_program not in few))
     if len(variants) > MOST_CASES:
         report(node, what, f"expected at most {MOST_CASES} cases to be written out, got {len(variants)}")
     yield from written(variants[:MOST_CASES], rules, name, report, what)
 
 
 def written(
-    variants: Iterable[tuple[str, int, Node]], rules: Mapping[str, Rule], name: str, report: Any, what: str
+    variants: Iterable[Variant], rules: Mapping[str, Rule], name: str, report: Any, what: str
 ) -> Iterator[Case]:
-    """Yield expanded cases, each with words that tell it from the others and with its line, as they are written out."""
-    for where, line, variant in variants:
+    """Yield expanded cases as they are written out."""
+    for where, line, variant, is_covered in variants:
         text, placed = write_case(variant, line)
         problems: list[Problem] = []
         data = read_case(placed, rules, reporter(name, problems))
@@ -119,7 +134,10 @@ def written(
 
             read_case(variant, rules, own)
             continue
-        yield Case(file=name, line=line, topic="", text=text, digest=case_digest(data), written_out=True, **data)
+        yield Case(
+            file=name, line=line, topic="", text=text, digest=case_digest(data), written_out=True,
+            is_covered=is_covered, **data,
+        )  # fmt: skip
 
 
 def read_case(node: Node, rules: Mapping[str, Rule], report: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
             reader.report(case[key], key, "can't stand beside 'expect'")
     if "programs" in case and "except" in case:
         reader.report(case["except"], "except", "can't stand beside 'programs'", "name those that it is tried on")
-    check_names_of_programs(reader, case, programs)
+    check_names_of_programs(reader, node, programs)
     reader.names.bound |= PROVIDED if tried else frozenset()
     if "given" in case and isinstance(case["given"].value, list):
         reader.steps(case["given"])
@@ -54,18 +54,20 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
             reader.expectation(Node({"expect": case["expect"]}, case["expect"].line, case["expect"].column))
 
 
-def check_names_of_programs(reader: CaseReader, case: Mapping[str, Node], programs: Mapping[str, Node]) -> None:
-    """Report names of programs that don't exist, under `programs` and under `except`, and when no program is left."""
+def check_names_of_programs(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:
+    """Report words that name no program, under `programs` and under `except`, and when no program is left."""
+    case = node.value
     places: list[tuple[str, Any, Any]] = []
     if "programs" in case and isinstance(case["programs"].value, list):
         places += ((f"programs[{index}]", name.value, name) for index, name in enumerate(case["programs"].value))
     if "except" in case and isinstance(case["except"].value, dict):
         places += ((f"except.{name}", name, place) for name, place in case["except"].keys.items())
-        if programs and "programs" not in case and programs.keys() <= case["except"].value.keys():
+        if programs and "programs" not in case and not expansion.programs_of(node, programs):
             reader.report(case["except"], "except", "no program is left")
+    words = {word for name, program in programs.items() for word in (name, *expansion.features_of(program))}
     for path, name, place in places:
-        if isinstance(name, str) and programs and name not in programs:
-            reader.report(place, path, f"unknown program {name!r}", did_you_mean(name, programs))
+        if isinstance(name, str) and programs and name not in words:
+            reader.report(place, path, f"unknown program {name!r}", did_you_mean(name, words))
 
 
 def check_names_set(reader: CaseReader, node: Node, programs: Mapping[str, Node]) -> None:
@@ -73,8 +75,8 @@ def check_names_set(reader: CaseReader, node: Node, programs: Mapping[str, Node]
     bound = reader.names.anywhere
     for name in sorted(bound & LASTING):
         reader.report(node.value["spellings"], "spellings", f"{name!r} is set here, and belongs to the program")
-    chosen = () if reader.broken else expansion.programs_of(node, programs)
-    for program in filter(None, chosen):
+    chosen = {} if reader.broken else expansion.programs_of(node, programs)
+    for program in chosen.values():
         for name in sorted(bound & program.value["inputs"].value.keys()):
             message = f"{name!r} is set here, and is an input of the program {program.find('id').value!r}"
             reader.report(node.value["spellings"], "spellings", message, "choose another name")
@@ -105,15 +107,20 @@ def read_programs(root: Node, report: Any, broken: frozenset[int]) -> dict[str, 
         elif broken.isdisjoint(node.lines()):
             check_program(node, report)
         programs[name] = node
+    for node in programs.values():
+        features = node.find("features").value
+        for index, word in enumerate(features if isinstance(features, list) else ()):
+            if isinstance(word.value, str) and word.value in programs:
+                report(word, f"features[{index}]", f"{word.value!r} is the id of a program", "choose another word")
     return programs
 
 
 def check_use(programs: Mapping[str, Node], cases: Sequence[Node], report: Any) -> None:
     """Report the programs that no case runs on; the cases have no other problem."""
     with_spellings = [node for node in cases if "spellings" in node.value]
-    used = [program for node in with_spellings for program in expansion.programs_of(node, programs)]
+    used = {name for node in with_spellings for name in expansion.programs_of(node, programs)}
     for name, program in programs.items():
-        if program not in used:
+        if name not in used:
             report(program, "", f"no case is tried on the program {name!r}", "name it in a case with spellings")
 
 

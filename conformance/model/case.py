@@ -26,7 +26,8 @@ class Case:
 
     `file` is the name in messages, `line` the first line, `text` the YAML. `digest` depends on what the case does and
     expects, but not on its descriptions or its place. Empty `dtypes` and `devices` allow any. A case that is
-    `written_out` was expanded from spellings or rows, and its text isn't in the file.
+    `written_out` was expanded from spellings or rows, and its text isn't in the file. One that `is_covered` tries
+    spellings on a program each of whose features they meet on another one, too.
     """
 
     file: str
@@ -44,6 +45,7 @@ class Case:
     text: str
     digest: str
     written_out: bool = False
+    is_covered: bool = False
 
     @property
     def needs(self) -> Needs:
@@ -67,3 +69,4 @@ class ListedCase(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     devices: tuple[str, ...]
     needs: Needs
     digest: str
+    is_covered: bool

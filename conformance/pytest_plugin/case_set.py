@@ -268,7 +268,7 @@ def listed_case(case: Case, place: int, rules: dict[str, Rule]) -> ListedCase:
     return ListedCase(
         file=case.file, line=case.line, place=place, topic=case.topic, id=case.id, level=level_of(rules, case.rules),
         rules=case.rules, torch=case.torch, dtypes=case.dtypes, devices=case.devices, needs=case.needs,
-        digest=case.digest,
+        digest=case.digest, is_covered=case.is_covered,
     )  # fmt: skip
 
 

@@ -58,9 +58,18 @@ class CaseFile(pytest.File):
         except (CaseFileError, Refused):
             self.conformance.refused = True
             raise
+        has_all = self.has_all_pairs()
         for case in cases:
+            if case.is_covered and not has_all:
+                self.conformance.left_to_pairs += 1
+                continue
             for target in targets:
                 yield CaseItem.of(self, case, target, steps, marks_of(case.topic, case.rules, case.level, target))
+
+    def has_all_pairs(self) -> bool:
+        """Whether covered cases are run: also where one is named, or may be among those that failed last."""
+        option = self.config.option
+        return option.pairs == "all" or getattr(option, "lf", False) or self.is_asked_for_items()
 
     def is_asked_for_items(self) -> bool:
         """Whether an argument names a case of this file."""

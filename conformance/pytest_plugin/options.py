@@ -71,6 +71,11 @@ def add_options(parser: pytest.Parser) -> None:
         help="leave out the cases that add least for their time, as the nearest left-out.txt has them",
     )  # fmt: skip
     group.addoption(
+        "--pairs", choices=("covering", "all"), default="covering",
+        help="which cases to run of those that try ways to differentiate on programs: each way with each feature that "
+        "a program has, or with each program (default: covering)",
+    )  # fmt: skip
+    group.addoption(
         "--shard", metavar="I/N", type=shard,
         help="run only the Ith of N parts of the cases; `python -m conformance merge` puts their reports together",
     )  # fmt: skip

@@ -192,7 +192,9 @@ class RunHooks:
 
     def header(self) -> list[str]:
         scheduler = self.conformance.scheduler
-        return [*scheduler.build.header(), scheduler.sandbox.line, *filter(None, [self.resumed])]
+        more = self.conformance.left_to_pairs
+        pairs = f"pairs: each way with each feature of a program; --pairs all adds {more} cases" if more else ""
+        return [*scheduler.build.header(), scheduler.sandbox.line, *filter(None, [pairs, self.resumed])]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

@@ -39,6 +39,7 @@ class ConformanceSession:
         own = None if given in (None, NO_LIST) else (config.invocation_params.dir / given).resolve()
         self.issues = IssueLists(self.case_set, own, is_none=given == NO_LIST, profile=profile)
         self.resumed: Resumed | None = None  # with --resume, what an interrupted run has found
+        self.left_to_pairs = 0  # the number of covered cases that aren't run, for want of `--pairs all`
         self.refused = False  # whether the torch or a device that was asked for is missing
 
     @property

@@ -317,7 +317,7 @@ def recorder_with(answer: dict[str, Any]) -> tuple[GraphRecorder, Answering]:
 STEPS = [{"number": 0, "line": 7, "do": "a = 1"}, {"number": 2, "line": 8, "do": "b = 1"}]
 CASE = ListedCase(
     file="f.yaml", line=1, place=0, topic="T", id="c", level="observed", rules=("a.b",), torch=None, dtypes=(),
-    devices=(), needs=(), digest="d",
+    devices=(), needs=(), digest="d", is_covered=False,
 )  # fmt: skip
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from loops import each
 from running import RULES, request_of, running_engine
 from samples import parse_at
 from shipped import all_cases, rules
 
+from conformance.language.files import shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.model.case import Case
 from conformance.model.rule import Rule
@@ -179,6 +181,52 @@ def test_programs_can_be_left_out() -> None:
     assert [case.id for case in written(PROGRAMS + CASES + excepted + OTHER)] == [
         "backward-or-grad-on-product", "weighted-on-product", "weighted-on-square",
     ]  # fmt: skip
+
+
+def with_features(text: str) -> str:
+    """Return PROGRAMS, followed by one more, of which each has features; product and other have one in common."""
+    *_, square = text.partition("  - id: square")
+    other = square.replace("a square", "another square")
+    text = f"{text}  - id: other{other}"
+    for name, features in {"product": "broadcast, reuse", "square": "elementwise", "other": "reuse"}.items():
+        text = text.replace(f"  - id: {name}\n", f"  - id: {name}\n    features: [{features}]\n")
+    return text
+
+
+@each(
+    "which, expected",
+    [
+        ("programs: [reuse]", ["product", "other"]),
+        ("programs: [broadcast, square]", ["product", "square"]),
+        ("except: {reuse: It can't be written so.}", ["square"]),
+        ("except: {elementwise: It can't be written so., other: Nor this.}", ["product"]),
+    ],
+)
+def test_programs_can_be_named_and_left_out_by_their_features(which: str, expected: list[str]) -> None:
+    cases = written(with_features(PROGRAMS) + CASES + f"    {which}\n" + OTHER)
+    assert [case.id for case in cases[: len(expected)]] == [f"backward-or-grad-on-{name}" for name in expected]
+
+
+def test_a_case_is_covered_by_others_that_have_the_features_of_its_program() -> None:
+    covered = {case.id for case in written(with_features(PROGRAMS) + CASES + OTHER) if case.is_covered}
+    assert covered == {"backward-or-grad-on-other", "weighted-on-other"}
+    assert not any(case.is_covered for case in written(PROGRAMS + CASES))  # each program is a feature of its own
+    one_feature = PROGRAMS.replace("    title:", "    features: [reuse]\n    title:")
+    assert sum(case.is_covered for case in written(one_feature + CASES + OTHER)) == 2
+
+
+def test_shipped_cases_that_are_covered_have_no_feature_that_others_have_not() -> None:
+    text = (shipped_cases() / "equivalences.yaml").read_text()
+    document = yaml.safe_load(text)
+    features = {program["id"]: set(program["features"]) for program in document["programs"]}
+    run: dict[str, set[str]] = {}
+    left: dict[str, set[str]] = {}
+    for case in parse_cases(text, "equivalences.yaml", rules()):
+        way, _, program = case.id.partition("-on-")
+        if program in features:
+            (left if case.is_covered else run).setdefault(way, set()).update(features[program])
+    assert left
+    assert all(features <= run[way] for way, features in left.items())
 
 
 def test_the_digest_is_that_of_the_steps() -> None:

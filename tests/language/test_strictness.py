@@ -106,8 +106,8 @@ ROWS = {
         "parametrize: written out for x: torch: no torch fulfils the condition '>=2.1,<2.1'"
     ),
     "{x: {n: 2}, y: {n: 3}}\n    given: [b = 1]": "given: belongs to a case with spellings",
-    f"{{{', '.join(f'r{n}: {{n: 1}}' for n in range(101))}}}": (
-        "parametrize: expected at most 100 cases to be written out, got 101"
+    f"{{{', '.join(f'r{n}: {{n: 1}}' for n in range(201))}}}": (
+        "parametrize: expected at most 200 cases to be written out, got 201"
     ),
 }
 
