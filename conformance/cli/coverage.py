@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         loaded = load_cases(case_files(options.cases or [shipped_cases()]))
-        cases = [case for case in loaded if not case.is_covered]  # a run leaves out the others, unless it is to have all
+        cases = [case for case in loaded if not case.is_covered]  # as a run has them
     except CaseFileError as error:
         raise CommandError(str(error), "the cases must load") from None
     except OSError as error:
