@@ -83,7 +83,16 @@ class Layer:
         if issubclass(self.cls, torch.nn.modules.lazy.LazyModuleMixin):
             kwargs.setdefault("device", self.target.device)
         made = self.cls(*args, **kwargs)
-        return made if "device" in kwargs else made.to(self.target.device)
+        if "device" in kwargs:
+            return made
+        # The move would set .data otherwise, which transforms refuse.
+        future = torch.__future__
+        before = future.get_overwrite_module_params_on_conversion()
+        future.set_overwrite_module_params_on_conversion(True)
+        try:
+            return made.to(self.target.device)
+        finally:
+            future.set_overwrite_module_params_on_conversion(before)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.cls, name)

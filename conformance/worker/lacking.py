@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, NamedTuple, Optional, Pattern, Tuple
 
+import torch
+
 from conformance.worker.values import FULL_DEVICES, one_line
 
 REASON = 200  # how many characters of a message are kept
@@ -28,7 +30,7 @@ MAY_LACK = re.compile(
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 # Says nothing of what a device can do: the same call works where less is in use.
 NO_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
-NO_MODULE = re.compile(r"module 'torch' has no attribute '(\w+)'")  # the device's own, such as torch.npu
+NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 # Refusals of autograd itself, which have such words too; a Function of the case may lack a method.
 OF_AUTOGRAD = re.compile(
     "You must implement|does not support automatic differentiation|because it is an out= function|does not require grad"
@@ -69,14 +71,24 @@ def why_lacking(
         return None
     if any(pattern.search(f"{type(error).__name__}: {text}") for pattern in declared.not_implemented):
         return message_of(error)
-    module = NO_MODULE.search(text)
     is_lacking = (
         isinstance(error, NotImplementedError)
         or LACKS.search(text)
         or (device.partition(":")[0] in FULL_DEVICES and may_be_lacking(error))
-        or (module is not None and module[1] == device.partition(":")[0])
+        or is_of_module(text, device.partition(":")[0])
     )
     return message_of(error) if is_lacking else None
+
+
+def is_of_module(text: str, device: str) -> bool:
+    """Whether a message says that there is no module of a device, such as torch.npu, or that it lacks an attribute."""
+    found = NO_ATTRIBUTE.search(text)
+    if found is None:
+        return False
+    if found[1] == "torch":
+        return found[2] == device
+    own = getattr(torch, device, None)
+    return device not in FULL_DEVICES and own is not None and found[1] == own.__name__
 
 
 def is_out_of_memory(error: BaseException) -> bool:

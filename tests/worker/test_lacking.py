@@ -34,6 +34,7 @@ NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
         RuntimeError("Unsupported dtype BFloat16"),
         RuntimeError("Expected tensor to have CPU Backend, but got tensor with PrivateUseOne Backend (while checking)"),
         AttributeError("module 'torch' has no attribute 'mps'"),
+        RuntimeError("fake tensors: AttributeError(\"module 'torch.mps' has no attribute 'is_initialized'\")"),
     ],
 )
 def test_a_device_or_dtype_beyond_the_basics_may_lack_something(error: Exception) -> None:
@@ -52,6 +53,7 @@ def test_a_device_or_dtype_beyond_the_basics_may_lack_something(error: Exception
         ValueError("float64 is not supported on this device"),
         RuntimeError("abs does not support automatic differentiation for outputs with complex dtype."),
         AttributeError("module 'torch' has no attribute 'tensr'"),
+        AttributeError("module 'torch.nn' has no attribute 'mps'"),
     ],
 )
 def test_what_is_wrong_with_autograd_or_the_case_is_nothing_lacking(error: Exception) -> None:
