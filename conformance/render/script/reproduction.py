@@ -45,7 +45,7 @@ LOG = [
 # Compares what is near: a number with each element, too. No case has a name that begins so.
 SAME = [
     "def _same(x, y):",
-    "    x, y = (each.to_dense() if getattr(each, 'is_sparse', False) else each for each in (x, y))",
+    "    x, y = (each.to_dense() if 'sparse' in str(getattr(each, 'layout', '')) else each for each in (x, y))",
     "    x, y = (each.tolist() if isinstance(each, torch.Tensor) else each for each in (x, y))",
     "    if isinstance(y, str) and not isinstance(x, str):",
     "        x = str(x)[6:] if isinstance(x, torch.dtype) else type(x).__name__",
