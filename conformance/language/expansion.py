@@ -162,9 +162,11 @@ def programs_of(case: Node, programs: Mapping[str, Node]) -> dict[str, Node]:
 
 
 def features_of(program: Node) -> list[str]:
-    """Return the features of a program, or its id if it says none."""
+    """Return the features of a program, or its id if it says none; what is no word has been reported."""
     said = program.find("features").value
-    return [word.value for word in said] if isinstance(said, list) else [program.find("id").value]
+    if not isinstance(said, list):
+        return [program.find("id").value]
+    return [word.value for word in said if isinstance(word.value, str)]
 
 
 def covering(case: Node, programs: Mapping[str, Node]) -> set[str]:
