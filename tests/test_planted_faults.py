@@ -1,52 +1,22 @@
 """Faults planted into torch, one at a time, from outside of the suite: a case that names the broken rule is red.
 
-A fault is planted in a process of its own before the suite sees torch, as `sitecustomize` does it in a worker. What
-runs is one file of the shipped cases, which without the fault is green.
+What runs is one file of the shipped cases, which without the fault is green.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
-from places import ROOT
-from running import judged
-from scripts import run_script
+from planting import BEFORE, RED, red_among
 from sessions import Session
 
-from conformance.execution.program import program_of, why_unsupported
 from conformance.language.files import load_cases, shipped_cases
-from conformance.model.build import Target
 
 pytestmark = pytest.mark.slow
-
-RED = ("fail", "error", "crash", "timeout")
-BEFORE = """\
-import torch
-from torch import Tensor, nn
-from torch.autograd import forward_ad, graph
-
-"""
-# What a worker does, without what it needs to be one: it is replaced where a case leaves something behind.
-WORKER = """\
-import json, sys
-sys.path.insert(0, {root!r})
-from conformance.worker.engine import Engine
-
-engine, answers = Engine(), []
-for program in json.loads({programs!r}):
-    answers.append(engine.run(program))
-    if "spent" in answers[-1]:
-        break
-print("\\nanswers", json.dumps(answers))
-"""
-TARGET = Target(device="cpu", dtype="float32")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,19 +217,9 @@ threading.Thread.start = handing_over
 
 
 def red_cases(planted: Fault) -> dict[str, frozenset[str]]:
-    """Return the red cases of a file with a fault, and the rules that each cites."""
+    """Return the red cases of the files of a fault with it, and the rules that each cites."""
     cases = load_cases([shipped_cases() / name for name in planted.file.split()], shipped_cases().parent)
-    here = [case for case in cases if not why_unsupported(case, TARGET, torch.__version__)]
-    answers: list[dict[str, Any]] = []
-    while len(answers) < len(here):
-        programs = json.dumps(
-            [{"n": 0, **program_of(case, TARGET, torch.__version__)} for case in here[len(answers) :]]
-        )
-        ran = run_script(WORKER.format(root=str(ROOT), programs=programs), before=BEFORE + planted.code)
-        assert ran.status == 0, ran.output
-        answers += json.loads(ran.output.rpartition("\nanswers ")[2])
-    red = [judged(case, found, TARGET).status in RED for case, found in zip(here, answers, strict=True)]
-    return {case.id: frozenset(case.rules) for case, is_red in zip(here, red, strict=True) if is_red}
+    return red_among(cases, planted.code)
 
 
 @pytest.mark.parametrize("planted", FAULTS.values(), ids=FAULTS)
