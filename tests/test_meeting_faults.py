@@ -46,8 +46,9 @@ class Scaled(Function):  # what arrives in backward, by a factor
 
 
 def is_of_case(cls, result):
-    other = cls is Scaled or cls.__module__.startswith("torch.")
-    return not other and isinstance(result, Tensor) and result.requires_grad and not transforms()
+    is_of_torch = cls.__module__.startswith("torch.")
+    is_recorded = isinstance(result, Tensor) and result.requires_grad and not transforms()
+    return cls is not Scaled and not is_of_torch and is_recorded
 
 
 def applying(change):  # has the results of Functions of cases changed

@@ -152,6 +152,12 @@ def test_a_condition_on_a_back_end_must_be_one(tmp_path: Path) -> None:
     assert f"back_ends.xla: {wanted}" in str(caught.value)
 
 
+def test_a_pattern_may_leave_out_the_devices_that_torch_has_kernels_for(tmp_path: Path) -> None:
+    issues = known(tmp_path, {"targets": [], "may_fail_on": ["[!c]*"]})
+    assert judged(issues, FAILED, target=Target(device="npu:1", dtype="float32")) == "known"
+    assert judged(issues, FAILED) == judged(issues, FAILED, target=CUDA) == "fail"
+
+
 def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
     issues = known(tmp_path, {"may_fail_on": ["*"]})
     assert judged(issues, FAILED, target=CUDA) == "known"

@@ -17,7 +17,7 @@ from running import outcome_of_steps, running_engine
 from conformance.language import versions, vocabulary
 from conformance.worker import namespace
 from conformance.worker.engine import Engine
-from conformance.worker.factories import allowing_for_rounding
+from conformance.worker.factories import Layer, allowing_for_rounding
 from conformance.worker.namespace import offer
 from conformance.worker.sandbox import Namespace
 
@@ -236,6 +236,15 @@ def test_a_device_that_the_case_names_wins(engine: Engine, text: str) -> None:
 
 def test_a_device_that_the_case_names_for_a_layer_wins(engine: Engine) -> None:
     passes(engine, "nn.Linear(2, 1, device='cpu').weight", "{device: cpu}", device="meta")
+
+
+@pytest.mark.parametrize("layer", [torch.nn.Linear, torch.nn.LSTM])
+def test_a_layer_can_be_made_in_a_transform(layer: type) -> None:
+    here = Layer(layer, types.SimpleNamespace(device="cpu"))  # moved by .data, as to an accelerator, if by nothing else
+    before = torch.__future__.get_overwrite_module_params_on_conversion()
+    found: Any = torch.func.grad(lambda x: (x * len(list(here(2, 2).parameters()))).sum())(torch.ones(2))
+    assert found.tolist() == [len(list(layer(2, 2).parameters()))] * 2
+    assert torch.__future__.get_overwrite_module_params_on_conversion() is before
 
 
 @each("device", ["cpu", "meta"])
