@@ -15,10 +15,11 @@ few that the vocabulary lists. A step that passes these checks can reach only na
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from conformance.language import vocabulary
 from conformance.language.errors import did_you_mean
-from conformance.language.parsing import COMPREHENSIONS, Finding, Parsed, children, margin, names_bound
+from conformance.language.parsing import COMPREHENSIONS, Finding, Parsed, children, margin, names_bound, parse_code
 
 STATEMENTS = (
     ast.Assign, ast.AugAssign, ast.Expr, ast.Delete, ast.With, ast.For, ast.If, ast.FunctionDef, ast.ClassDef,
@@ -66,11 +67,32 @@ def check_code(parsed: Parsed, names: Names) -> None:
     """Add a finding for each name, attribute and construct that isn't part of the language."""
     if parsed.tree is None:
         return
+    mode = "exec" if isinstance(parsed.tree, ast.Module) else "eval"
+    known = [parsed.mentioned & each for each in (names.bound, names.anywhere, names.attributes)]
+    needs = needs_where_allowed(parsed.text, mode, *known)
+    if needs is None:
+        visit_all(parsed, names)
+        parsed.findings.sort(key=lambda finding: (finding.line, finding.column))
+    else:
+        parsed.needs |= needs
+
+
+@lru_cache(maxsize=4096)  # expanded cases repeat the same texts, and most names of a case aren't in them
+def needs_where_allowed(
+    text: str, mode: str, bound: frozenset[str], anywhere: frozenset[str], attributes: frozenset[str]
+) -> frozenset[str] | None:
+    """Return what code of these names needs of the vocabulary, or None if it isn't part of the language there."""
+    parsed = parse_code(text, mode)
+    visit_all(parsed, Names(bound=set(bound), anywhere=set(anywhere), attributes=set(attributes)))
+    return None if parsed.findings else frozenset(parsed.needs)
+
+
+def visit_all(parsed: Parsed, names: Names) -> None:
+    assert parsed.tree is not None
     checker = Checker(parsed, names)
     scope = names.bound | names_bound(parsed.tree)
     for node in children(parsed.tree):
         checker.visit(node, [scope], in_def=False)
-    parsed.findings.sort(key=lambda finding: (finding.line, finding.column))
 
 
 class Checker:

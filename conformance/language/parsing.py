@@ -29,9 +29,10 @@ class Parsed:
 
     text: str
     tree: ast.Module | ast.Expression | None = None
-    bound: set[str] = field(default_factory=set)  # names that it sets in the case's global scope and doesn't delete
-    deleted: set[str] = field(default_factory=set)  # names that it deletes
-    attributes: set[str] = field(default_factory=set)  # attributes that it sets or defines
+    bound: frozenset[str] = frozenset()  # names that it sets in the case's global scope and doesn't delete
+    deleted: frozenset[str] = frozenset()  # names that it deletes
+    attributes: frozenset[str] = frozenset()  # attributes that it sets or defines
+    mentioned: frozenset[str] = frozenset()  # every name and attribute in it
     findings: list[Finding] = field(default_factory=list)
     needs: set[str] = field(default_factory=set)  # names of the vocabulary that not every supported release has
 
@@ -39,10 +40,7 @@ class Parsed:
 def parse_code(text: str, mode: str = "exec") -> Parsed:
     """Parse a step (`exec`) or an expression (`eval`); syntax errors become findings."""
     found = parsed_once(text, mode)
-    return replace(
-        found, bound=set(found.bound), deleted=set(found.deleted), attributes=set(found.attributes),
-        findings=list(found.findings), needs=set(found.needs),
-    )  # fmt: skip
+    return replace(found, findings=list(found.findings), needs=set())
 
 
 @lru_cache(maxsize=1024)  # expanded cases repeat the same texts
@@ -97,30 +95,41 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def survey(tree: ast.AST, parsed: Parsed) -> int:
-    """Record in `parsed` what `tree` binds and defines, and return its nesting depth."""
+    """Record in `parsed` what `tree` mentions, binds and defines, and return its nesting depth."""
     deepest = 0
+    mentioned: set[str] = set()
+    attributes: set[str] = set()
+    bound: set[str] = set()
+    deleted: set[str] = set()
     waiting = [(tree, 0)]
     while waiting:
         node, depth = waiting.pop()
         deepest = max(deepest, depth)
         kind = type(node)
-        if kind is ast.Attribute:
+        if kind is ast.Name:
+            mentioned.add(node.id)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            mentioned.add(node.attr)  # type: ignore[attr-defined]
             if not isinstance(node.ctx, ast.Load):  # type: ignore[attr-defined]
-                parsed.attributes.add(node.attr)  # type: ignore[attr-defined]
+                attributes.add(node.attr)  # type: ignore[attr-defined]
+        elif kind is ast.FunctionDef:
+            mentioned.add(node.name)  # type: ignore[attr-defined]
         elif kind is ast.ClassDef:
-            parsed.attributes |= names_bound(node)
+            attributes |= names_bound(node)
         elif kind is ast.Call:
-            parsed.attributes |= registered(node)
+            attributes |= registered(node)
         elif kind is ast.Global:
-            parsed.bound.update(node.names)  # type: ignore[attr-defined]
+            bound.update(node.names)  # type: ignore[attr-defined]
         waiting += [(child, depth + 1) for child in children(node)]
     if deepest <= MAX_NESTING:
         for statement in tree.body if isinstance(tree, ast.Module) else [tree]:
-            bound = names_bound(statement, itself=True)
+            sets = names_bound(statement, itself=True)
             names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)] if "del" in parsed.text else []
-            deleted = {node.id for node in names if isinstance(node.ctx, ast.Del)}
-            parsed.bound = (parsed.bound | bound) - deleted
-            parsed.deleted = (parsed.deleted | deleted) - bound
+            removes = {node.id for node in names if isinstance(node.ctx, ast.Del)}
+            bound = (bound | sets) - removes
+            deleted = (deleted | removes) - sets
+    parsed.mentioned, parsed.attributes = frozenset(mentioned), frozenset(attributes)
+    parsed.bound, parsed.deleted = frozenset(bound), frozenset(deleted)
     return deepest
 
 

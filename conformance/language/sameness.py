@@ -6,6 +6,7 @@ since the reference is computed on float64 copies; nor need an attribute read tw
 
 import ast
 import re
+from functools import lru_cache
 from typing import Any
 
 from conformance.language.parsing import parse_code
@@ -43,6 +44,7 @@ def compares_with_itself(subject: str, check: str, value: Any) -> bool:
     return all(isinstance(node, READING) for node in ast.walk(observed))
 
 
+@lru_cache(maxsize=1024)  # spellings repeat the same subjects
 def is_independent_of_case(subject: str) -> bool:
     """Whether `subject` doesn't depend on the case: it has no names, or compares a name with itself."""
     tree = None if subject.isidentifier() else tree_of(subject)

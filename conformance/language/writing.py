@@ -4,6 +4,7 @@ import json
 import math
 import re
 import textwrap
+from functools import lru_cache
 from typing import Any
 
 from conformance.language.yaml import CORE_SCALARS, FLOAT, INT, Node
@@ -116,19 +117,23 @@ class Writer:
 
 def is_short(node: Node) -> bool:
     """Whether a collection is written on one line."""
-    if any("\n" in text for text in texts_in(node)):
-        return False
-    writer = Writer(1)
-    writer.flow(node)
-    return len(writer.lines[0]) <= SHORT
+    return width_in_flow(node, SHORT) <= SHORT
 
 
-def texts_in(node: Node) -> list[str]:
-    if type(node.value) is str:
-        return [node.value]
-    if type(node.value) is dict:
-        return [*node.value, *(text for inner in node.value.values() for text in texts_in(inner))]
-    return [text for inner in node.value for text in texts_in(inner)] if type(node.value) is list else []
+def width_in_flow(node: Node, most: int) -> int:
+    """Return how many characters `Writer.flow` writes, or some number above `most` for more than that, or for lines."""
+    value = node.value
+    if type(value) not in (dict, list):
+        return most + 1 if type(value) is str and "\n" in value else len(scalar_text(value))
+    width = 2 + max(0, 2 * (len(value) - 1))  # brackets and commas
+    for item in value:
+        if type(value) is dict:
+            width += most + 1 if "\n" in item else len(plain_or_quoted(item, PLAIN_IN_FLOW)) + len(": ")
+        if width <= most:
+            width += width_in_flow(value[item] if type(value) is dict else item, most - width)
+        if width > most:
+            break
+    return width
 
 
 def stands_in_block(text: str) -> bool:
@@ -149,6 +154,7 @@ def scalar_text(value: Any) -> str:
     return {None: "null", True: "true", False: "false"}[value] if value is None or type(value) is bool else repr(value)
 
 
+@lru_cache(maxsize=4096)
 def plain_or_quoted(text: str, pattern: re.Pattern[str] = PLAIN) -> str:
     """Return text as a scalar on one line, with quotes only if it needs them."""
     if (
