@@ -39,7 +39,8 @@ def seeded(make: Make, target: Any) -> Make:
         if wide:
             kwargs["dtype"] = torch.complex128 if dtype.is_complex else torch.float64
         narrow = make(*args, **kwargs).to(dtype=dtype)  # on the CPU: not every device has double precision
-        return narrow.to(device=place).requires_grad_(requires_grad)
+        made = narrow.to(device=place)
+        return made.requires_grad_() if requires_grad else made  # which transforms refuse, also for False
 
     return made
 
@@ -54,7 +55,7 @@ def seeded_like(make: Make, target: Any) -> Make:
         drawn = sized(*args, size=tuple(other.shape), **{"device": other.device, "dtype": other.dtype, **kwargs})
         result = torch.empty_like(other, device=drawn.device, dtype=drawn.dtype, requires_grad=False, **kept)
         result.data.copy_(drawn)  # keeps the strides of the other, and version 0
-        return result.requires_grad_(requires_grad)
+        return result.requires_grad_() if requires_grad else result
 
     return made
 

@@ -119,6 +119,8 @@ def is_own(owner: Any, name: str) -> bool:
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE and name in vars(owner)
     held = getattr(owner, "__dict__", {})
+    if "_pt_inner_ctx" in held:  # in a transform a Function is given an object that passes attributes on
+        return is_own(held["_pt_inner_ctx"], name)
     return name in held or any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))
 
 
