@@ -27,6 +27,18 @@ def checked(text: str, mode: str) -> Parsed:
     return parsed
 
 
+def test_the_same_text_is_judged_by_the_names_that_are_set_where_it_stands() -> None:
+    def told(**names: set[str]) -> list[str]:
+        return findings("c = a.label + b", Names(**names))
+
+    everywhere = {"a", "b"}
+    assert told(bound=everywhere, anywhere=everywhere, attributes={"label"}) == []
+    assert told(bound=everywhere, anywhere=everywhere) == ["unknown attribute 'label'"]
+    assert told(bound={"a"}, anywhere=everywhere, attributes={"label"}) == ["'b' isn't set at this step"]
+    assert told(bound={"a"}, anywhere={"a"}, attributes={"label"}) == ["unknown name 'b'"]
+    assert told(bound=everywhere, anywhere=everywhere, attributes={"label"}) == []
+
+
 @each(
     "text",
     [

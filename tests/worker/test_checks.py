@@ -21,6 +21,7 @@ from conformance.worker.checks import class_of, is_node_of
 from conformance.worker.engine import Engine
 from conformance.worker.failures import TORCH, failures_of_warnings, portable_message
 from conformance.worker.runner import synchronizer
+from conformance.worker.sandbox import MODULE
 
 GRAD = """
 - a = tensor([1.0, 2.0], requires_grad=True)
@@ -694,6 +695,11 @@ def test_a_parameter_of_a_class_of_a_device_is_one() -> None:
     assert class_of(torch.nn.Parameter(torch.ones(2).as_subclass(OfDevice))) == "Parameter"
     assert class_of(torch.ones(2).as_subclass(OfDevice)) == "OfDevice"
     assert class_of(torch.nn.parameter.UninitializedParameter()) == "UninitializedParameter"
+
+
+def test_a_parameter_of_a_class_of_the_case_keeps_its_class() -> None:
+    of_case = type("Labelled", (OfDevice,), {"__module__": MODULE})
+    assert class_of(torch.nn.Parameter(torch.ones(2).as_subclass(of_case))) == "Labelled"
 
 
 def test_nodes_of_composed_functions_may_have_other_names_on_other_devices() -> None:

@@ -31,6 +31,7 @@ NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
         KeyError("Operator with name aten::angle has no lowering"),
         RuntimeError("_make_dual() during the functionalization pass. For now, this is not supported."),
         AssertionError("Tried to use AMP with the `npu` backend, but the backend has not registered a module"),
+        AssertionError("Backend not supported for npu"),
         RuntimeError("Unsupported dtype BFloat16"),
         RuntimeError("Expected tensor to have CPU Backend, but got tensor with PrivateUseOne Backend (while checking)"),
         AttributeError("module 'torch' has no attribute 'mps'"),
