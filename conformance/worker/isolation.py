@@ -17,6 +17,7 @@ import torch
 from conformance.worker.sandbox import MODULE
 
 OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of functions, and deletes itself
+MARK_OF_COMPILER = "___"  # says that it has patched a class: it would do so again, on top of the patch, in each case
 SEED = 0
 
 
@@ -180,7 +181,9 @@ class GlobalState:
         if sum(map(len, self.attributes)) != self.number_of_attributes:
             for cls, before in self.classes:
                 for name in vars(cls).keys() - before:
-                    delattr(cls, name)
+                    if not name.startswith(MARK_OF_COMPILER):
+                        delattr(cls, name)
+            self.number_of_attributes = sum(map(len, self.attributes))
 
     def restore(self) -> None:
         self.restore_classes()

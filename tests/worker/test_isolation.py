@@ -21,7 +21,7 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
 from conformance.worker.engine import Engine
-from conformance.worker.isolation import forget, global_hooks
+from conformance.worker.isolation import GlobalState, forget, global_hooks
 
 TARGET = Target(device="cpu", dtype="float32")
 
@@ -400,3 +400,22 @@ def test_a_device_that_does_not_answer_is_not_asked_what_it_lacks(monkeypatch: p
             assert outcome["status"] == "fail"
             assert ("must_restart" in outcome) is not answers
     assert len(asked) == 1
+
+
+def test_a_mark_of_the_compiler_stays_on_classes_that_cases_share() -> None:
+    shared = type("Shared", (), {})
+    state = GlobalState()
+    state.add_classes([shared])
+    shared.___patched, shared.of_a_case = True, 1  # type: ignore[attr-defined]
+    state.restore_classes()
+    assert "___patched" in vars(shared) and "of_a_case" not in vars(shared)
+
+
+def test_compiling_in_many_cases_patches_no_class_once_more(engine: Engine) -> None:
+    steps = "- 'f = compiled(lambda t: t * 2)'\n- expect: {f(ones(2)): 2.0}"
+
+    def patched() -> Any:
+        assert outcome_of_steps(engine, steps)["status"] == "pass"
+        return torch.nn.Module.__init__
+
+    assert patched() is patched()
