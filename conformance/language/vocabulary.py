@@ -45,7 +45,7 @@ FACTORIES = frozenset(
 FREQUENCIES = frozenset({"fftfreq", "rfftfreq"})  # factories in torch.fft
 CHECKERS = frozenset({"gradcheck", "gradgradcheck"})  # of torch.autograd
 # Classes of nn without parameters of their own to be moved to the target.
-CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList ParameterDict Parameter Buffer".split())
+CONTAINERS = frozenset("Module Sequential ModuleList ModuleDict ParameterList Parameter Buffer".split())
 
 # Names that a case can use without their namespace, which isn't torch.
 MEMBERS: dict[str, str] = {

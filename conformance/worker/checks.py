@@ -16,7 +16,6 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
-from conformance.worker.sandbox import MODULE
 from conformance.worker.storage import keeps_strides, shares_storage
 from conformance.worker.values import (
     EXACT,
@@ -95,11 +94,14 @@ def is_node_of(observed: Any, expected: Any, device: str) -> bool:
     return agree(observed, expected, EXACT) or bool(pattern and observed and re.fullmatch(pattern, observed))
 
 
+MODULES_OF_CASES = ("__case__", "__main__")  # of the classes that a case defines, here and in a script
+
+
 def class_of(value: Any) -> str:
     """Return the name of a value's class; one that a device has for all its tensors may be that of a Parameter too."""
     is_tensor = isinstance(value, torch.Tensor) and value.device.type not in FULL_DEVICES
     parameter = torch.nn.Parameter
-    is_of_case = type(value).__module__ == MODULE
+    is_of_case = type(value).__module__ in MODULES_OF_CASES
     is_marked = is_tensor and isinstance(value, parameter) and not issubclass(type(value), parameter) and not is_of_case
     return "Parameter" if is_marked else type(value).__name__
 

@@ -305,7 +305,7 @@ def test_a_forked_worker_and_a_fresh_one_give_the_same_outcomes() -> None:
             for case in telling()[::3]
             if outcome_without_run(case, target, build) is None
         ]
-        found.append([{**answer, "seconds": 0} for answer in answers_of(workers, programs)])
+        found.append([{**answer, "seconds": 0, "stderr": ""} for answer in answers_of(workers, programs)])
         workers.close()
     assert len(found[0]) > 300
     assert found[0] == found[1]
