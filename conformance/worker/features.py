@@ -145,11 +145,14 @@ def has_pickle(device: str) -> Any:
 
 
 def has_threads(device: str) -> Any:
-    def backward() -> Any:
+    def backward(*_: Any) -> Any:
         leaf = torch.ones(2).to(device).requires_grad_()
-        (leaf * 2).sum().backward()
+        with torch.enable_grad():
+            (leaf * 2).backward(torch.ones_like(leaf))
         return leaf.grad
 
+    if not can(backward, device):  # which says nothing of threads
+        return True
     return in_thread(backward).cpu().tolist() == [2.0, 2.0]
 
 
@@ -165,10 +168,13 @@ def has_repr(device: str) -> Any:
 
 
 def has_functionalization(device: str) -> Any:
+    def double(there: torch.Tensor) -> torch.Tensor:
+        return there * 2
+
     functionalize = getattr(getattr(torch, "func", None), "functionalize", None)
-    if functionalize is None:  # before torch 2.0
+    if functionalize is None or not can(double, device):  # before torch 2.0, or for another reason
         return True
-    return functionalize(lambda tensor: tensor * 2)(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
+    return functionalize(double)(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
 
 
 # Each is given a device, and returns something false or raises an error where the device lacks the feature.

@@ -187,9 +187,8 @@ class GlobalState:
 
     def restore(self) -> None:
         self.restore_classes()
-        compiler = sys.modules.get("torch._dynamo")
-        if hasattr(compiler, "reset"):  # it refuses what it has compiled too often, also inside of torch, as cond() does
-            compiler.reset()
+        # The compiler refuses what it has compiled too often, also inside of torch, as cond() does.
+        getattr(sys.modules.get("torch._dynamo"), "reset", lambda: None)()
         place = sys.modules.pop(MODULE, None)  # the module of compiled functions
         if place is not None:
             forget(vars(place))

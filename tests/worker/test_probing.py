@@ -371,7 +371,9 @@ class Bare:
         raise RuntimeError("<Record object at 0x7f2eb98b710> is not pickleable.")
 
     def requires_grad_(self) -> Any:
-        raise RuntimeError(f"in thread {threading.current_thread() is threading.main_thread()}")
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("in a thread")
+        return torch.ones(2, requires_grad=True)
 
     def as_subclass(self, _: type) -> Any:
         raise AssertionError("only in the environment")
@@ -382,11 +384,17 @@ def test_what_a_device_lacks_outside_of_operations_is_told_by_its_error(monkeypa
     errors = {
         "deepcopy": "TypeError: cannot pickle 'Holder' object",
         "pickle": "RuntimeError: <Record object at 0x…> is not pickleable.",
-        "threads": "RuntimeError: in thread False",
+        "threads": "RuntimeError: in a thread",
         "subclasses": "AssertionError: only in the environment",
     }
     for name, error in errors.items():
         assert Prober("cpu").why_raising([error]) == f"cpu lacks {name}: {error}"
+
+
+def test_a_device_that_fails_outside_of_threads_too_does_not_lack_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "__mul__", lambda *_: torch.ones(2) @ torch.ones(3))
+    assert Prober("cpu").tried("threads") == ""
+    assert Prober("cpu").tried("functionalization") == ""
 
 
 def test_another_dtype_than_was_asked_for_is_told_by_the_check_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

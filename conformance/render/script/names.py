@@ -18,7 +18,8 @@ from conformance.language import vocabulary
 Fact = tuple[str, ...]
 Texts = Sequence[tuple[str | None, str]]  # code, and the condition under which it is run
 
-NOT_LOADED = frozenset({"utils.checkpoint", "nn.utils.parametrize", "nn.utils.prune"})  # by `import torch` alone, in every release
+# Modules that `import torch` alone loads in some releases only.
+NOT_LOADED = frozenset({"utils.checkpoint", "nn.utils.parametrize", "nn.utils.prune"})
 
 # Names with what follows them, save those that are set and those in strings.
 NAME = r"(?<![\w.])([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)(?!\w)(?!\s*=[^=])"
