@@ -127,6 +127,8 @@ def must(raises: Tuple[Any, ...] = (), warns: Tuple[Any, ...] = ()) -> Iterator[
         stop_if_lacking(raised)
     if wrong and not may_have_other_words(expected_of(*raises), raised, DEVICE):
         failures = wrong + failures
+    if raised is not None:
+        raised.__traceback__ = None  # its frames keep tensors alive
     JUDGED.append(wrong)
     if failures:
         stop("fail", failures)

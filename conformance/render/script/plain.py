@@ -8,8 +8,9 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Failure
 from conformance.render.expected import applies, raised_text, value_text
-from conformance.render.script.reproduction import NotPlain, asserted, head, raising
+from conformance.render.script.reproduction import NotPlain, asserted, head, near_of, raising
 from conformance.render.script.script import comment
+from conformance.render.script.steps import TOLERANCES
 
 Step = dict[str, Any]
 CPU = Target(device="cpu", dtype="float32")
@@ -34,14 +35,14 @@ def lines_of(step: Step) -> Iterator[str]:
         yield from statements(step)
         return
     for entry in step["expect"]:
-        checks = [(name, value) for name, value, _ in entry["checks"] if name not in ("rtol", "atol")]
+        checks = [(name, value) for name, value, _ in entry["checks"] if name not in TOLERANCES]
         subject = entry["subject"]
         if len(checks) > 1 and "(" in subject:  # which may do something, and is to do it once
             yield f"_it = {subject}"
             subject = "_it"
         for name, value in checks:
             try:
-                yield from list(asserted(subject, name, value))
+                yield from list(asserted(subject, name, value, near_of(entry["checks"])))
             except NotPlain:
                 path = entry["subject"] if name in ("value", "log") else f"{entry['subject']}.{name}"
                 yield comment(f"expected: {path}: {value_text(value)}")

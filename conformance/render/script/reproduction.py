@@ -8,7 +8,7 @@ import builtins
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.execution.program import chosen
@@ -18,7 +18,7 @@ from conformance.model.outcome import Failure, Outcome
 from conformance.render.expected import applies
 from conformance.render.script.names import uses_of
 from conformance.render.script.script import comment, import_lines
-from conformance.render.script.steps import UNUSUAL, block
+from conformance.render.script.steps import TOLERANCES, UNUSUAL, block
 
 Step = dict[str, Any]
 
@@ -42,20 +42,22 @@ LOG = [
     "    event = [each.tolist() if isinstance(each, torch.Tensor) else each for each in event]",
     "    events.append(event[0] if len(event) == 1 else event)",
 ]
+# How far numbers may be apart, relative to theirs if these are above 1, unless a case says so.
+NEAR = {"float64": "1e-7", "float32": "1e-5", "float16": "1e-2", "bfloat16": "8e-2"}
 # Compares what is near: a number with each element, too. No case has a name that begins so.
 SAME = [
-    "def _same(x, y):",
+    "def _same(x, y, near={near}):",
     "    x, y = (each.to_dense() if 'sparse' in str(getattr(each, 'layout', '')) else each for each in (x, y))",
     "    x, y = (each.tolist() if isinstance(each, torch.Tensor) else each for each in (x, y))",
     "    if isinstance(y, str) and not isinstance(x, str):",
     "        x = str(x)[6:] if isinstance(x, torch.dtype) else type(x).__name__",
     "    if isinstance(x, dict):",
-    "        return x.keys() == y.keys() and all(_same(x[key], y[key]) for key in x)",
+    "        return x.keys() == y.keys() and all(_same(x[key], y[key], near) for key in x)",
     "    if isinstance(x, (list, tuple)):",
     "        y = y if isinstance(y, (list, tuple)) else [y] * len(x)",
-    "        return len(x) == len(y) and all(map(_same, x, y))",
+    "        return len(x) == len(y) and all(_same(*pair, near) for pair in zip(x, y))",
     "    if isinstance(x, (float, complex)) and isinstance(y, (int, float, complex)):",
-    "        return x == y or abs(x - y) <= 1e-5 * (1 + abs(y)) or (x != x and y != y)",
+    "        return x == y or abs(x - y) <= near * (1 + abs(y)) or (x != x and y != y)",
     "    return x == y",
 ]
 SIMPLE = re.compile(r"[A-Za-z_][\w.]*(\[\w+\])*")  # what needs no brackets before a dot
@@ -132,7 +134,7 @@ def head(body: str, target: Target) -> Iterator[str]:
     if "log" in suite or "events" in body:
         yield from LOG
     if "_same(" in body:
-        yield from SAME
+        yield from (line.replace("{near}", NEAR[dtype]) for line in SAME)
     yield from entered(target)
 
 
@@ -172,7 +174,7 @@ def diverged(step: Step, failures: tuple[Failure, ...]) -> Iterator[str]:
             if told is None:
                 continue
             found = True
-            yield from asserted(entry["subject"], name, value)
+            yield from asserted(entry["subject"], name, value, near_of(entry["checks"]))
             yield comment(f"observed: {told.path}: {told.observed[:LONGEST]}")
     if not found:
         raise NotPlain
@@ -209,8 +211,13 @@ def error_type(expected: Mapping[str, Any]) -> str:
     return name if name.endswith("Error") and name.isidentifier() and hasattr(builtins, name) else "Exception"
 
 
-def asserted(subject: str, name: str, value: Any) -> Iterator[str]:
-    """Yield the lines that assert one check of a subject."""
+def near_of(checks: Sequence[Sequence[Any]]) -> float | None:
+    """Return how far apart the larger of the tolerances among some checks lets numbers be, or None without any."""
+    return max((value for name, value, _ in checks if name in TOLERANCES), default=None)
+
+
+def asserted(subject: str, name: str, value: Any, near: float | None = None) -> Iterator[str]:
+    """Yield the lines that assert one check of a subject, in which numbers may be `near`, as in `near_of`."""
     x = subject if SIMPLE.fullmatch(subject) else f"({subject})"
     if name == "log":
         yield f"assert _same(events, {literal(value)}), events"
@@ -224,22 +231,24 @@ def asserted(subject: str, name: str, value: Any) -> Iterator[str]:
         fact = f"{x}.grad_fn" if value is None else f"type({x}.grad_fn).__name__"
         yield f"assert {fact} {'is' if value is None else '=='} {literal(value)}, {fact}"
     elif name == "grad" and isinstance(value, dict) and "checks" in value:
+        own = near_of(value["checks"])
         for inner, each, _ in value["checks"]:
-            if inner not in ("rtol", "atol"):
-                yield from asserted(f"{x}.grad", inner, each)
+            if inner not in TOLERANCES:
+                yield from asserted(f"{x}.grad", inner, each, near if own is None else own)
     elif name in ("value", "grad"):
-        yield equal(x if name == "value" else f"{x}.grad", value)
+        yield equal(x if name == "value" else f"{x}.grad", value, near)
     else:
         raise NotPlain
 
 
-def equal(subject: str, value: Any) -> str:
+def equal(subject: str, value: Any, near: float | None) -> str:
     """Return an assertion that an object is, or holds, a value."""
     if value is None or value is True or value is False:
         return f"assert {subject} is {value}, {subject}"
     if isinstance(value, dict) and "expr" not in value:
         raise NotPlain
-    return f"assert _same({subject}, {value['expr'] if isinstance(value, dict) else literal(value)})"
+    wanted = value["expr"] if isinstance(value, dict) else literal(value)
+    return f"assert _same({subject}, {wanted}{'' if near is None else f', near={near}'})"
 
 
 def literal(value: Any) -> str:

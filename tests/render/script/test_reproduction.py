@@ -143,6 +143,24 @@ def test_a_reproduction_has_what_the_target_needs() -> None:
     )
 
 
+@each(
+    "expected, near",
+    {
+        "as in the dtype": ("2", ""),
+        "as the case says": ("{value: 2, rtol: 0.01, atol: 0.02}", ", near=0.02"),
+        "as it says of the gradient": ("{grad: {value: 2, atol: 0}}", ", near=0"),
+        "as it says of everything": ("{grad: {value: 2}, atol: 0.5}", ", near=0.5"),
+    }.values(),
+)
+def test_a_reproduction_compares_numbers_as_the_case_does(expected: str, near: str) -> None:
+    case = case_of(f"- x = ones(2, requires_grad=True)\n- x.sum().backward()\n- expect: {{x: {expected}}}\n")
+    failures = (failure_at("x"), failure_at("x.grad"))
+    text = reproduction_of(case, Outcome(status="fail", step=2, failures=failures), RELEASE, target_of("cpu-bfloat16"))
+    assert text is not None
+    assert "def _same(x, y, near=8e-2):\n" in text
+    assert f", 2{near})\n" in text
+
+
 def test_a_reproduction_brings_the_mode_of_the_target_into_force() -> None:
     case = case_of("- x = ones(2, requires_grad=True)\n- (x * x).sum().backward()\n- expect: {x.grad: [2, 2]}\n")
     outcome = Outcome(status="fail", step=2, failures=(failure_at("x.grad"),))
