@@ -120,17 +120,18 @@ def fresh_inputs(program: Node) -> str:
     """Return the statement that makes new leaves, under their own names and as the list `inputs`."""
     names = list(program.value["inputs"].value)
     targets = ", ".join(names) if len(names) > 1 else f"{names[0]},"
-    return f"{targets} = inputs = [x.clone().requires_grad_() for x in values]"
+    return f"{targets} = inputs = [x.clone().requires_grad_() for x in values]\nrandom = torch.get_rng_state()"
 
 
 def gradients_of(program: Node) -> Node:
-    """Return what must hold after each spelling: the gradients, and that the leaves are unchanged."""
+    """Return what must hold after each spelling: the gradients, and that the leaves and random numbers are unchanged."""
     gradients = program.value["gradients"]
     expected: dict[str, Any] = {"len(found)": len(program.value["inputs"].value)}
     for index, name in enumerate(program.value["inputs"].value):
         expected[f"found[{index}]"] = gradients.value[name]
         expected[f"found[{index}].dtype == {name}.dtype"] = True
         expected[name] = {"is_leaf": True, "requires_grad": True, "version": 0, "value": f"values[{index}]"}
+    expected["torch.equal(torch.get_rng_state(), random)"] = True  # no program draws any
     return like(gradients, expected)
 
 

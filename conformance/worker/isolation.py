@@ -112,7 +112,7 @@ def leftovers() -> List[Callable[[], Any]]:
         )
         for name in names.split() if hasattr(place, name)
     ]  # fmt: skip
-    depths.append(plain_values)
+    depths += [plain_values, autocast_nesting]
     found += [differing(get) for get in depths]
     return [is_on for is_on in found if not is_on()]  # modes that are on before any case don't count
 
@@ -126,6 +126,12 @@ def differing(get: Callable[[], Any]) -> Callable[[], bool]:
 
     before = told()
     return lambda: bool(told() != before)
+
+
+def autocast_nesting() -> int:
+    """Return how many autocast blocks are open: as long as there are any, casts of weights are kept for the next."""
+    torch.autocast_increment_nesting()
+    return int(torch.autocast_decrement_nesting())
 
 
 def plain_values() -> Dict[str, Any]:

@@ -21,7 +21,7 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
 from conformance.worker.engine import Engine
-from conformance.worker.isolation import GlobalState, forget, global_hooks
+from conformance.worker.isolation import GlobalState, autocast_nesting, forget, global_hooks
 
 TARGET = Target(device="cpu", dtype="float32")
 
@@ -41,6 +41,7 @@ READERS: dict[str, Callable[[], object]] = {
     "hooks for all modules": lambda: {name: str(value) for name, value in global_hooks().items()},
     "forward-mode level": lambda: torch.autograd.forward_ad._current_level,
     "autocast": lambda: torch.is_autocast_enabled("cpu"),
+    "blocks of autocast": autocast_nesting,
     "sparse invariants": torch.sparse.check_sparse_tensor_invariants.is_enabled,
     "saved-tensor hooks": lambda: torch._C._autograd._top_saved_tensors_default_hooks(True),
     "why saved-tensor hooks are off": torch._C._autograd._saved_tensors_hooks_get_disabled_error_message,
@@ -90,6 +91,7 @@ MANAGERS = {
     "save_on_cpu": "graph.save_on_cpu()",
     "multithreading": "autograd.set_multithreading_enabled(False)",
     "autocast": "torch.autocast('cpu')",
+    "autocast off": "torch.autocast('cpu', enabled=False)",
     "sparse invariants": "sparse.check_sparse_tensor_invariants()",
     "device": "torch.device('meta')",
     "allow_mutation_on_saved_tensors": "graph.allow_mutation_on_saved_tensors()",
@@ -190,7 +192,7 @@ def test_two_generators_left_open_inside_one_another_are_closed(engine: Engine) 
 
 CLASSES = MANAGERS.keys() - {"early stop", "disable_saved_tensors_hooks"}  # those two are functions
 # Whose setting nothing can end; the process must not run another case.
-STAYING = {"saved_tensors_hooks", "save_on_cpu", "autocast", "sparse invariants", "device"}
+STAYING = {"saved_tensors_hooks", "save_on_cpu", "autocast", "autocast off", "sparse invariants", "device"}
 
 
 def put_back() -> None:
@@ -198,6 +200,8 @@ def put_back() -> None:
     while torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
         torch._C._autograd._pop_saved_tensors_default_hooks()
     torch.set_autocast_enabled("cpu", False)
+    for _ in range(autocast_nesting()):
+        torch.autocast_decrement_nesting()
     torch.sparse.check_sparse_tensor_invariants.disable()
     while torch._C._len_torch_function_stack():
         torch._C._pop_torch_function_stack()
