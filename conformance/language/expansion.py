@@ -124,7 +124,7 @@ def fresh_inputs(program: Node) -> str:
 
 
 def gradients_of(program: Node) -> Node:
-    """Return what must hold after each spelling: the gradients, and that the leaves and random numbers are unchanged."""
+    """Return what must hold after each spelling: the gradients, and that leaves and random numbers are unchanged."""
     gradients = program.value["gradients"]
     expected: dict[str, Any] = {"len(found)": len(program.value["inputs"].value)}
     for index, name in enumerate(program.value["inputs"].value):

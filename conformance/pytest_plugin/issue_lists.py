@@ -63,7 +63,7 @@ class IssueLists:
             for own, found in ids.items()
             if own == self.given or any(map(own.resolve().is_relative_to, places))
             for entry in self.of(own.parent).entries
-            if entry.file == self.case_set.name_of(own) and not any(map(entry.names, found))
+            if entry.file == self.case_set.name_of(own) and not entry.names_one_of(found)
         ]
 
     def waiting(self, today: date) -> list[str]:

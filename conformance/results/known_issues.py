@@ -8,7 +8,7 @@ longer fails is `fixed`, which is red too until the entry is edited: a list that
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -82,6 +82,9 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 
     def names(self, case: str) -> bool:
         return fnmatchcase(case, self.case)
+
+    def names_one_of(self, cases: Set[str]) -> bool:
+        return self.case in cases or (self.is_pattern and any(map(self.names, cases)))
 
     def must_hold(self, target: Target, build: Build) -> bool:
         """Whether the case has to fail on `target`."""
