@@ -21,7 +21,8 @@ LACKS = re.compile(
     r"|during the functionalization pass\. For now, this is not supported"
     r"|We only support functionalizing operators"
     r"|Expected tensor to have \w+ Backend, but got tensor with|^Unsupported dtype \w+"
-    r"|Tried to use AMP with the|PyTorch is not linked with support for|^Backend not supported for \w+"
+    r"|Tried to use AMP with the|unsupported autocast device_type"
+    r"|PyTorch is not linked with support for|^Backend not supported for \w+"
 )
 # In an error of an operation these may also be about how it was called.
 MAY_LACK = re.compile(

@@ -170,7 +170,12 @@ def wait_of_accelerator(device: str) -> Callable[[], Any]:
     return wait
 
 
-OF_STRIDES = re.compile(r"\baten::as_strided\b")
+# Words of errors that are about a feature, if the device lacks it.
+OF_FEATURE = {
+    "strides": re.compile(r"\baten::as_strided\b"),
+    "int64": re.compile(r"\b(?:Long|int64)\b.*\bgot\b.*\b(?:Int|IntTensor|int32)\b"),
+    "subclasses": re.compile(r"\bCreating a new Tensor subclass\b"),
+}
 NAMED = ("deepcopy", "pickle")  # errors about these say so
 # A device that lacks these raises outside of its operations.
 UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses", "repr", "functionalization")
@@ -259,10 +264,10 @@ class Prober:
 
     def why_raising(self, errors: Collection[str]) -> Optional[str]:
         """Return the feature that one of these errors speaks of, or that raises it by itself, or None."""
-        if self.why_missing("strides") not in ("", WRONG):
-            named = next((each for each in errors if OF_STRIDES.search(each)), None)
-            if named is not None:
-                return f"{self.device} lacks strides: {named}"
+        for name, words in OF_FEATURE.items():
+            named = next(filter(words.search, errors), None)
+            if named is not None and self.lacks(name):
+                return f"{self.device} lacks {name}: {named}"
         for name in filter(self.tried, UNRECORDED):
             why = self.tried(name)
             told = next((each for each in errors if each == why or (name in NAMED and name in each)), None)

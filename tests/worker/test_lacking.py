@@ -30,6 +30,7 @@ NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
         RuntimeError("Operator 'aten::exp.out' is not implemented for torch_mcpu"),
         KeyError("Operator with name aten::angle has no lowering"),
         RuntimeError("_make_dual() during the functionalization pass. For now, this is not supported."),
+        RuntimeError("User specified an unsupported autocast device_type 'npu'"),
         AssertionError("Tried to use AMP with the `npu` backend, but the backend has not registered a module"),
         AssertionError("Backend not supported for npu"),
         RuntimeError("Unsupported dtype BFloat16"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from loops import each
 
 from conformance.worker.features import FEATURES, WRONG, LessPrecise, why_missing
 from conformance.worker.probing import (
@@ -379,6 +380,26 @@ class Bare:
         raise AssertionError("only in the environment")
 
 
+@each(
+    "feature, message",
+    {
+        "strides": "RuntimeError: Error while lowering: aten::as_strided",
+        "int64": "RuntimeError: torch.take_along_dim(): dtype of indices should be Long but got Int",
+        "subclasses": "RuntimeError: Creating a new Tensor subclass Labelled but the raw Tensor object is already …",
+    }.items(),
+)
+def test_an_error_about_a_feature_is_excused_where_the_feature_is_missing(
+    feature: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: str) -> None:
+        raise RuntimeError("in other words")
+
+    assert Prober("cpu").why_raising([message]) is None
+    monkeypatch.setitem(FEATURES, feature, refuse)
+    assert Prober("cpu").why_raising([message]) == f"cpu lacks {feature}: {message}"
+    assert Prober("cpu").why_raising(["RuntimeError: Error while lowering: aten::expand"]) is None
+
+
 def test_what_a_device_lacks_outside_of_operations_is_told_by_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.Tensor, "to", lambda *_: Bare())
     errors = {
@@ -418,17 +439,6 @@ def test_another_dtype_than_was_asked_for_is_told_by_the_check_of_it(monkeypatch
     ):
         assert prober.why_other_dtype([other, wrong]) is None
     assert prober.why_other_dtype([]) is None
-
-
-def test_a_device_without_strides_can_not_do_what_only_strides_describe(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> None:
-        raise TypeError("contiguous")
-
-    error = "RuntimeError: Error while lowering: aten::as_strided, size=(2, 2)"
-    assert Prober("cpu").why_raising([error]) is None
-    monkeypatch.setitem(FEATURES, "strides", refuse)
-    assert Prober("cpu").why_raising([error]) == f"cpu lacks strides: {error}"
-    assert Prober("cpu").why_raising(["RuntimeError: Error while lowering: aten::expand"]) is None
 
 
 def test_what_a_device_does_only_when_it_is_read_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
