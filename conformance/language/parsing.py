@@ -53,6 +53,8 @@ def parsed_once(text: str, mode: str) -> Parsed:
 
     if len(text) > MAX_LENGTH:
         return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
+    if "\r" in text:  # a line end to Python alone
+        return found("expected lines that end with a newline, got a carriage return")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as SyntaxWarning

@@ -67,6 +67,8 @@ class Engine:
         outcome["n"] = request["n"]
         if device != "cpu" and not is_fine and not build.answers(device):
             outcome["must_restart"] = "the device did not answer any more"
+        elif self.global_state.overwritten:
+            outcome["must_restart"] = self.global_state.overwritten
         elif not self.global_state.is_clean():
             outcome["must_restart"] = "it left a mode in force that nothing can end"
         return outcome

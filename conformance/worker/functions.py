@@ -7,7 +7,7 @@ import functools
 import itertools
 import pickle
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import torch
 
@@ -34,9 +34,10 @@ def copied(value: Any) -> Any:
         return copy.copy(value)
 
 
-def deepcopied(value: Any, known: Optional[Dict[int, Any]] = None) -> Any:
+def deepcopied(value: Any) -> Any:
+    """Return a deep copy of `value`, without the table that copy.deepcopy() takes, which tells of all objects."""
     with without_overrides():
-        return copy.deepcopy(value, known)
+        return copy.deepcopy(value)
 
 
 def in_threads(*functions: Callable[[], Any]) -> List[Any]:
@@ -81,5 +82,7 @@ def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def custom_op(function: Callable[..., Any], schema: str, mutates_args: Sequence[str] = ()) -> Any:
     """Return an operator as torch.library.custom_op() makes it of a function, under a name of its own."""
+    if not schema.startswith("("):
+        raise ValueError(f"expected a schema such as '(Tensor x) -> Tensor', got {schema!r}")  # else part of the name
     name = f"conformance::operator_{next(NUMBERS)}"
     return torch.library.custom_op(name, function, mutates_args=mutates_args, schema=schema)

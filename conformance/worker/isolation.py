@@ -10,10 +10,11 @@ import os
 import re
 import sys
 import warnings
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
 
 import torch
 
+from conformance.worker.refusals import close_ways_out
 from conformance.worker.sandbox import MODULE
 
 OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of functions, and deletes itself
@@ -37,6 +38,7 @@ def prepare_process() -> None:
         torch.backends.cudnn.allow_tf32 = False
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # C++ stacks without starting a process for their names
     os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")  # there is a collection after each case
+    close_ways_out()
     with contextlib.suppress(Exception):  # a build may lack the compiler or its requirements
         if torch.__version__.startswith("2.3."):  # it stays broken if a transform is active when it is imported
             importlib.import_module("torch._dynamo")
@@ -148,13 +150,19 @@ SWITCHES = (
 )
 
 
+def is_equal(now: Mapping[str, Any], before: Dict[str, Any]) -> bool:
+    try:
+        return bool(now == before)  # the same objects, nearly always
+    except Exception:  # what is there in place of another may not be comparable
+        return False
+
+
 class GlobalState:
     """The modes as they were when the worker started; `restore` restores them."""
 
     def __init__(self) -> None:
-        self.classes: List[Tuple[type, FrozenSet[str]]] = []  # that cases share, with the attributes they had before
-        self.attributes: List[Mapping[str, Any]] = []  # of each of them now
-        self.number_of_attributes = 0  # of all of them before
+        self.shared: List[Tuple[type, Dict[str, Any]]] = []  # classes that cases share, and what these had before
+        self.overwritten = ""  # what a case has set there
         self.leftovers = leftovers()
         self.before = [(get, put, get()) for get, put in settings()]
         self.hooks = {name: copy.copy(value) for name, value in global_hooks().items()}
@@ -177,22 +185,33 @@ class GlobalState:
         """Whether no mode is left on that can't be restored, for example by a generator that can't be closed."""
         return not any(leftover() for leftover in self.leftovers)
 
-    def add_classes(self, classes: Iterable[type]) -> None:
-        self.classes += [(cls, frozenset(vars(cls))) for cls in classes]
-        self.attributes = [vars(cls) for cls, _ in self.classes]
-        self.number_of_attributes = sum(map(len, self.attributes))
+    def share(self, classes: Iterable[type]) -> None:
+        """Take note of the attributes of classes that all cases share."""
+        self.shared += [(cls, dict(vars(cls))) for cls in classes]
 
-    def restore_classes(self) -> None:
-        """Delete attributes that a case has added to shared classes, for example by calling a method on a class."""
-        if sum(map(len, self.attributes)) != self.number_of_attributes:
-            for cls, before in self.classes:
-                for name in vars(cls).keys() - before:
-                    if not name.startswith(MARK_OF_COMPILER):
-                        delattr(cls, name)
-            self.number_of_attributes = sum(map(len, self.attributes))
+    def restore_shared(self) -> None:
+        """Delete attributes that a case has added to shared classes, and put back those that it has set.
+
+        A method that is called on a class may add one. What others than torch set shows a way out of the language.
+        """
+        for cls, before in self.shared:
+            if is_equal(vars(cls), before):
+                continue
+            for name in vars(cls).keys() - before.keys():
+                if not name.startswith(MARK_OF_COMPILER):
+                    delattr(cls, name)
+            for name, value in before.items():
+                now = vars(cls).get(name)
+                if now is value:
+                    continue
+                if str(getattr(now, "__module__", "")).startswith("torch."):
+                    before[name] = now  # as optimizers do when the first is made, and the compiler when it is imported
+                else:
+                    setattr(cls, name, value)
+                    self.overwritten = f"it has set {cls.__name__}.{name}, which all cases share"
 
     def restore(self) -> None:
-        self.restore_classes()
+        self.restore_shared()
         # The compiler refuses what it has compiled too often, also inside of torch, as cond() does.
         getattr(sys.modules.get("torch._dynamo"), "reset", lambda: None)()
         place = sys.modules.pop(MODULE, None)  # the module of compiled functions

@@ -27,9 +27,11 @@ from conformance.worker.factories import (
     seeded_normal,
 )
 from conformance.worker.functions import copied, custom_op, deepcopied, in_thread, in_threads, pickled
+from conformance.worker.refusals import refusing
 from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, tensor, writable
 
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
+PLAIN = frozenset({bool, int, float, complex, str, tuple, list, dict, set, frozenset, torch.Size, type(None)})
 
 
 def real_module(path: str) -> Any:
@@ -49,10 +51,14 @@ def random_factory(name: str, target: Any) -> Callable[..., Any]:
 
 
 def kind_of(value: object) -> type:
-    """Return the class of an instance, but not of a class: with `type` a case could make classes."""
-    if isinstance(value, type):
-        raise TypeError("type() of a class is not part of the language")
-    return type(value)
+    """Return the class of an instance if a case may call it: one of a class could make classes, others any object."""
+    kind = type(value)
+    if kind in PLAIN or kind.__module__ == MODULE or isinstance(value, (torch.Tensor, torch.nn.Module, Exception)):
+        return kind
+    if hasattr(kind, "next_functions") or kind.__name__ == "SavedTensor":
+        return kind
+    what = "a class" if isinstance(value, type) else repr(kind.__name__)
+    raise TypeError(f"type() of {what} is not part of the language")
 
 
 def compiled(function: Any) -> Any:
@@ -134,7 +140,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         for inner, space in spaces.items():
             if vocabulary.inner(path, inner.rpartition(".")[2]) == inner:
                 members[inner.rpartition(".")[2]] = space
-        spaces[path] = Namespace(path, members)
+        spaces[path] = Namespace(path, refusing(path, members))
 
     torch_names = vars(spaces["torch"])
     names = {name: torch_names[name] for name in vocabulary.NAMES if name in torch_names}

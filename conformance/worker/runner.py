@@ -58,9 +58,9 @@ class Runner:
         self.warned: List[warnings.WarningMessage] = []  # in the last case
         self.prober = Prober(device, self.declared.absent)
         if device != "cpu":
-            self.offered["derivatives"] = partial(self.offered["derivatives"], lacking=self.why_lacking_way)
-            vars(self.offered["gc"])["collect"] = self.collect
-        global_state.add_classes(shared_classes(self.offered))
+            self.offered["derivatives"] = plainly(partial(self.offered["derivatives"], lacking=self.why_lacking_way))
+            vars(self.offered["gc"])["collect"] = plainly(self.collect)
+        global_state.share(shared_classes(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
         """Run `program` (`file`, `dtype`, `steps`) and return its outcome: `status` and what goes with it.
@@ -233,6 +233,15 @@ def engine_wait(device: str) -> Callable[[], Any]:
     return lambda: torch.autograd.grad(root, leaf, weight, retain_graph=True)
 
 
+def plainly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that shows nothing of the object that another is bound to, and whose copy it is itself."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return called
+
+
 def shared_classes(offered: Dict[str, Any]) -> Set[type]:
     """Return the classes of torch in the vocabulary."""
     spaces = [value for value in offered.values() if isinstance(value, Namespace)]
@@ -265,7 +274,7 @@ class CaseRun:
         # In a mode it is a thread of its own, which the mode doesn't reach, that computes what is expected.
         self.apart: Callable[..., Any] = in_thread if "mode" in program else call
         self.names: Dict[str, Any] = {
-            "__builtins__": runner.offered, "__name__": MODULE, "log": self.add_to_log, "dtype": self.dtype,
+            "__builtins__": runner.offered, "__name__": MODULE, "log": plainly(self.add_to_log), "dtype": self.dtype,
         }  # fmt: skip
 
     def add_to_log(self, *event: Any) -> None:

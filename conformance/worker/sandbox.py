@@ -14,8 +14,12 @@ import types
 import warnings
 from typing import Any, Callable, Iterable, Sequence
 
+import torch
+
 from conformance.language import vocabulary
 
+# Objects of the suite, graphs of operations, from which code is written, and operations themselves.
+CLOSED = ("conformance.", "torch.fx.", "torch._ops")
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
 EXPRESSION = "<case>"  # the file name of expressions
@@ -77,8 +81,7 @@ def call_node(name: str, owner: ast.expr, *arguments: ast.Constant) -> ast.Call:
 def writable(owner: Any) -> Any:
     """Return `owner` if a case may set its attributes: an instance, or a class or function that the case made."""
     own = isinstance(owner, SHARED) and getattr(owner, "__module__", None) == MODULE
-    shared = isinstance(owner, (*SHARED, enum.Enum)) or type(owner).__module__.startswith("conformance.")
-    if shared and not own:
+    if (isinstance(owner, (*SHARED, enum.Enum)) or is_closed(owner)) and not own:
         raise AttributeError(f"a case can't change {owner!r}, which all cases share")
     return owner
 
@@ -113,6 +116,8 @@ def readable(owner: Any, name: str) -> Any:
 
 def is_own(owner: Any, name: str) -> bool:
     """Whether the case has defined the attribute that `owner.name` finds."""
+    if is_closed(owner):
+        return False
     for cls in classes_searched(owner):
         if name in vars(cls):
             return cls.__module__ == MODULE  # the first class with the name decides
@@ -122,6 +127,11 @@ def is_own(owner: Any, name: str) -> bool:
     if "_pt_inner_ctx" in held:  # in a transform a Function is given an object that passes attributes on
         return is_own(held["_pt_inner_ctx"], name)
     return name in held or any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))
+
+
+def is_closed(owner: Any) -> bool:
+    """Whether an object has nothing that a case could read or set beside the vocabulary."""
+    return type(owner).__module__.startswith(CLOSED) and not isinstance(owner, torch.nn.Module)
 
 
 def classes_searched(owner: Any) -> Sequence[type]:
@@ -147,6 +157,9 @@ class Namespace:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"this torch has no {self.__name__}.{name}")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"{self.__name__} belongs to the vocabulary and can't be copied")
 
     def __repr__(self) -> str:
         return f"<{self.__name__}>"

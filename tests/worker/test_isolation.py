@@ -409,11 +409,26 @@ def test_a_device_that_does_not_answer_is_not_asked_what_it_lacks(monkeypatch: p
 def test_a_mark_of_the_compiler_stays_on_classes_that_cases_share() -> None:
     shared = type("Shared", (), {})
     state = GlobalState()
-    state.add_classes([shared])
+    state.share([shared])
     shared.___patched, shared.of_a_case = True, 1  # type: ignore[attr-defined]
-    state.restore_classes()
+    state.restore_shared()
     assert "___patched" in vars(shared)
     assert "of_a_case" not in vars(shared)
+    assert not state.overwritten
+
+
+def test_what_is_set_on_classes_that_cases_share_is_put_back_and_told_unless_torch_sets_it() -> None:
+    shared = type("Shared", (), {"rate": 1, "step": None})
+    state = GlobalState()
+    state.share([shared])
+    shared.step = torch.nn.functional.dropout  # type: ignore[attr-defined]
+    state.restore_shared()
+    assert shared.step is torch.nn.functional.dropout  # type: ignore[attr-defined]
+    assert not state.overwritten
+    shared.rate = torch.ones(2)  # type: ignore[attr-defined]
+    state.restore_shared()
+    assert shared.rate == 1  # type: ignore[attr-defined]
+    assert str(state.overwritten) == "it has set Shared.rate, which all cases share"
 
 
 def test_compiling_in_many_cases_patches_no_class_once_more(engine: Engine) -> None:

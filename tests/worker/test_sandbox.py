@@ -269,6 +269,8 @@ ARRAY = "Base = type(zeros(1).numpy())\n"
 IDENTITY = (
     "d = nn.ParameterDict()\nd['__reduce_ex__'] = lambda p: (lambda: f, (), (None, {'_key_to_attr': lambda k: k}))\n"
 )
+HELD = "held = [checkpoint]\nmade = (lambda: held[0], (), (None, {'forged': 1}))\n"
+GRAPH = "t = fx.experimental.proxy_tensor.make_fx(lambda x: x * 2)(zeros(1))\n"
 UNBOUND = (
     "Base = nn.ParameterDict\nclass A(Base):\n    def get(self):\n        return super().__getitem__\nget = A.get(A)\n"
 )
@@ -311,13 +313,60 @@ FOUND = {
     "a class as the self of save_for_backward": "autograd.Function.save_for_backward(autograd.Function, zeros(1))",
     "a class as the self of Module.train": "nn.Module.train(nn.Module, False)",
     "a member that all cases share": "p = torch.utils.checkpoint.CheckpointPolicy(0)\np.forward = 1",
+    "an object at any address, as the element of an array": (
+        "T = type(zeros(1).numpy())\nT((1,), 'O', tensor([id(checkpoint)]).numpy())[0]"
+    ),
+    "a number of numpy": "type(zeros(1).numpy()[0])(1)",
+    "a type of numbers of numpy": "type(zeros(1).numpy().dtype)('O')",
+    "a function from its parts": "type(lambda: 0)",
+    "the table of what deepcopy has copied": "table = {id(torch): torch}\ndeepcopy(log, table)",
+    "the same, named": "deepcopy([log], memo={})",
+    "a copy of a namespace": "deepcopy(torch)",
+    "a copy of a namespace by pickle": "pickled(torch)",
+    "a copy made by a module in place of a method": (
+        HELD
+        + "class Sub(nn.Module):\n    def forward(self, table):\n        table[id(None)] = {'__reduce_ex__': made}\n"
+        "        return self\nm = nn.Module()\nm.register_module('__deepcopy__', Sub())\nn = nn.Module()\nn.a = m\n"
+        "n.b = functools.partial(sum)\nx = optim.swa_utils.AveragedModel(n).module\ndeepcopy(x.b)\n"
+        "raise_now = [][0]"
+    ),
+    "any attribute of a module by prune": "nn.utils.prune.identity(nn.Linear(1, 1), '__dict__')",
+    "any attribute of a module by prune, named": "nn.utils.prune.identity(name='forward', module=nn.Linear(1, 1))",
+    "any attribute of a function by prune": "nn.utils.prune.identity(checkpoint, '__globals__')",
+    "any attribute of a module by prune of several": (
+        "nn.utils.prune.global_unstructured([(nn.Linear(1, 1), '__dict__')], nn.utils.prune.l1_unstructured)"
+    ),
+    "a method of a class by a parametrization": (
+        "class P(nn.Module):\n    is_tensor = True\n    original = zeros(1)\nm = nn.Linear(1, 1)\n"
+        "m.parametrizations = nn.ModuleDict({'reset_parameters': P()})\n"
+        "parametrize.remove_parametrizations(m, 'reset_parameters', False)"
+    ),
+    "any attribute of a class of distributions": (
+        "class P(object):\n    def expand(self, *shape):\n        return 'forged'\n"
+        "d = distributions.Geometric(tensor([0.5]))\nd.probs = P()\nd.expand([1], distributions.Bernoulli)"
+    ),
+    "an overload of an operation": "o = torch.ops.aten.alias\no.default = lambda *a, **k: zeros(3)",
+    "an attribute of an overload": "o = torch.ops.aten.div.Scalar_mode\no.name = lambda *a, **k: zeros(3)",
+    "another operator's name": "custom_op(lambda x: x.clone(), '0(Tensor x) -> Tensor')",
+    "the graph of what was traced": GRAPH + "class A(object):\n    nodes = graph = 1\nt.graph.nodes",
+    "the source of what was traced": GRAPH + "class A(object):\n    code = 1\nt.code",
+    "code in what was traced": GRAPH + "class A(object):\n    recompile = 1\nt.recompile()",
+    "tracing in a thread": "in_thread(lambda: fx.experimental.proxy_tensor.make_fx(sin)(zeros(1)))",
+    "tracing in a thread what was given before": (
+        "trace = fx.experimental.proxy_tensor.make_fx(sin)\nin_thread(trace, zeros(1))"
+    ),
+    "jit.trace in a thread": "in_thread(lambda: jit.trace(sin, zeros(1)))",
+    "what is anywhere in memory, as a segment": (
+        "torch.segment_reduce(zeros(1), 'sum', offsets=tensor([8, 9]), unsafe=True, initial=0.0)"
+    ),
+    "a line that only Python sees": "x = 1 # a\rimport os",
     "the type that a def returns": "def f() -> __import__('os').mkdir('PATH'): pass",
 }
 
 SHARED: tuple[Any, ...] = (
     torch.Tensor, torch.nn.Module, torch.nn.Linear, torch.nn.Parameter, torch.nn.ParameterDict, torch.autograd.Function,
     torch.optim.Optimizer, torch.optim.SGD, torch.utils.checkpoint.checkpoint, torch.nn.functional.relu,
-    torch.nn.Module.train, torch.utils.checkpoint.CheckpointPolicy.MUST_SAVE,
+    torch.nn.Module.train, torch.distributions.Bernoulli, torch.utils.checkpoint.CheckpointPolicy.MUST_SAVE,
 )  # fmt: skip
 
 

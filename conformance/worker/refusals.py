@@ -1,0 +1,122 @@
+"""Refuses calls by which functions of torch and of Python lead out of the case language.
+
+These look up a name that they are given as text, set attributes of what they are given, or change what all cases share.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import threading
+from typing import Any, Callable, Dict
+
+import torch
+
+# Namespaces whose functions take a module and the name of one of its tensors, in arguments of these names.
+OF_TENSORS = frozenset({"nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune"})
+NAMES = ("name", "tensor_name")
+# What they patch while they trace stays patched where two of them overlap.
+TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
+
+
+def refusing(path: str, members: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the members of a namespace, of which some refuse arguments that others than a case may give."""
+    guarded = dict(members)
+    for name, member in members.items():
+        if path in OF_TENSORS and inspect.isfunction(member):
+            guarded[name] = naming_tensors(member)
+        elif f"{path}.{name}" in TRACERS:
+            guarded[name] = alone(member)
+    if path == "torch" and "segment_reduce" in members:
+        guarded["segment_reduce"] = within_bounds(members["segment_reduce"])
+    return guarded
+
+
+def naming_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that refuses to be given the name of what is no tensor of a module: it may hand that out."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        for key in filter(given.__contains__, NAMES):
+            expect_tensor(given.get("module"), given[key])
+        for module, name in given["parameters"] if function.__name__ == "global_unstructured" else ():
+            expect_tensor(module, name)
+        return function(*args, **kwargs)
+
+    return named
+
+
+def expect_tensor(module: Any, name: Any) -> None:
+    if type(name) is not str or name.startswith("_") or not isinstance(module, torch.nn.Module):
+        raise TypeError("a case gives a module and the name of one of its tensors here")
+    if not may_be_tensor(module, name):
+        raise TypeError(f"a case can't use {name!r} here, which is no tensor of the module")
+
+
+def may_be_tensor(module: torch.nn.Module, name: str) -> bool:
+    """Whether a module has a tensor of this name, or nothing; one that is computed isn't computed for that."""
+    held = vars(module)
+    if any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers")):
+        return True
+    if name in held:
+        return isinstance(held[name], torch.Tensor)
+    of_class = next((vars(cls)[name] for cls in type(module).__mro__ if name in vars(cls)), None)
+    is_parametrized = name in held["_modules"].get("parametrizations", ())
+    return isinstance(of_class, property) if is_parametrized else of_class is None and name not in held["_modules"]
+
+
+def alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that, as what it returns, can't be called while other threads of the case run."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError(f"a case can't call {function.__name__}() in a thread")
+        result = function(*args, **kwargs)
+        return alone(result) if inspect.isfunction(result) else result
+
+    return called
+
+
+def within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return segment_reduce(), which reads memory anywhere when it is told not to look at its offsets."""
+
+    @functools.wraps(function)
+    def called(*args: Any, unsafe: bool = False, **kwargs: Any) -> Any:
+        if unsafe:
+            raise ValueError("a case can't switch off the checks of segment_reduce()")
+        return function(*args, **kwargs)
+
+    return called
+
+
+def close_ways_out() -> None:
+    """Change functions that cases reach through others: what they call, and what they are called by, is torch's."""
+    # Of the hooks of a copy those are found that a class defines, not those that a case has put into an instance.
+    copy.getattr = of_class  # type: ignore[attr-defined]
+    distribution = torch.distributions.Distribution
+    if not hasattr(distribution._get_checked_instance, "__wrapped__"):
+        distribution._get_checked_instance = of_distribution(distribution._get_checked_instance)
+
+
+def of_class(owner: Any, name: str, *default: Any) -> Any:
+    """Return what getattr() does, but for an instance only what its class has."""
+    if isinstance(owner, type):
+        return getattr(owner, name, *default)
+    found = getattr(type(owner), name, *default)
+    return found.__get__(owner) if hasattr(found, "__get__") else found
+
+
+def of_distribution(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method by which expand() finds the object whose attributes it sets: it may be a distribution."""
+
+    @functools.wraps(function)
+    def checked(self: Any, cls: type, _instance: Any = None) -> Any:
+        if not isinstance(_instance, (torch.distributions.Distribution, type(None))):
+            raise TypeError(f"a case can't expand into {_instance!r}")
+        return function(self, cls, _instance)
+
+    return checked
