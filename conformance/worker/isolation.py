@@ -204,7 +204,7 @@ class GlobalState:
                 now = vars(cls).get(name)
                 if now is value:
                     continue
-                if str(getattr(now, "__module__", "")).startswith("torch."):
+                if name.startswith("_") or str(getattr(now, "__module__", "")).startswith("torch."):
                     before[name] = now  # as optimizers do when the first is made, and the compiler when it is imported
                 else:
                     setattr(cls, name, value)

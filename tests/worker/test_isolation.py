@@ -418,12 +418,12 @@ def test_a_mark_of_the_compiler_stays_on_classes_that_cases_share() -> None:
 
 
 def test_what_is_set_on_classes_that_cases_share_is_put_back_and_told_unless_torch_sets_it() -> None:
-    shared = type("Shared", (), {"rate": 1, "step": None})
+    shared = type("Shared", (), {"rate": 1, "step": None, "_checks": True})
     state = GlobalState()
     state.share([shared])
-    shared.step = torch.nn.functional.dropout  # type: ignore[attr-defined]
+    shared.step, shared._checks = torch.nn.functional.dropout, False  # type: ignore[attr-defined]
     state.restore_shared()
-    assert shared.step is torch.nn.functional.dropout  # type: ignore[attr-defined]
+    assert (shared.step, shared._checks) == (torch.nn.functional.dropout, False)  # type: ignore[attr-defined]
     assert not state.overwritten
     shared.rate = torch.ones(2)  # type: ignore[attr-defined]
     state.restore_shared()
