@@ -318,7 +318,6 @@ FOUND = {
     ),
     "a number of numpy": "type(zeros(1).numpy()[0])(1)",
     "a type of numbers of numpy": "type(zeros(1).numpy().dtype)('O')",
-    "a function from its parts": "type(lambda: 0)",
     "the table of what deepcopy has copied": "table = {id(torch): torch}\ndeepcopy(log, table)",
     "the same, named": "deepcopy([log], memo={})",
     "a copy of a namespace": "deepcopy(torch)",
