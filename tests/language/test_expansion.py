@@ -121,6 +121,7 @@ def test_it_is_written_as_a_person_would_write_it() -> None:
       - |-
         # backward
         c, = inputs = [x.clone().requires_grad_() for x in values]
+        random = torch.get_rng_state()
       - f(*inputs).backward(g)
       - found = [x.grad for x in inputs]
       - expect:
@@ -128,15 +129,18 @@ def test_it_is_written_as_a_person_would_write_it() -> None:
           found[0]: 2 * c * g
           found[0].dtype == c.dtype: true
           c: {is_leaf: true, requires_grad: true, version: 0, value: "values[0]"}
+          torch.equal(torch.get_rng_state(), random): true
       - |-
         # autograd.grad
         c, = inputs = [x.clone().requires_grad_() for x in values]
+        random = torch.get_rng_state()
       - found = autograd.grad(f(*inputs), inputs, g)
       - expect:
           len(found): 1
           found[0]: 2 * c * g
           found[0].dtype == c.dtype: true
           c: {is_leaf: true, requires_grad: true, version: 0, value: "values[0]"}
+          torch.equal(torch.get_rng_state(), random): true
 """
     )
 

@@ -346,7 +346,6 @@ FOUND = {
     ),
     "an overload of an operation": "o = torch.ops.aten.alias\no.default = lambda *a, **k: zeros(3)",
     "an attribute of an overload": "o = torch.ops.aten.div.Scalar_mode\no.name = lambda *a, **k: zeros(3)",
-    "another operator's name": "custom_op(lambda x: x.clone(), '0(Tensor x) -> Tensor')",
     "the graph of what was traced": GRAPH + "class A(object):\n    nodes = graph = 1\nt.graph.nodes",
     "the source of what was traced": GRAPH + "class A(object):\n    code = 1\nt.code",
     "code in what was traced": GRAPH + "class A(object):\n    recompile = 1\nt.recompile()",
