@@ -16,7 +16,7 @@ from conformance.language.steps import CaseReader
 from conformance.language.yaml import Node
 
 PROVIDED = frozenset("f g inputs".split())  # names that a program defines for spellings
-LASTING = frozenset("f g values random".split())  # names that it sets once, for all spellings
+LASTING = frozenset("f g values random".split())  # names that no spelling may set: what it does is measured by them
 SPELLINGS_KEYS = frozenset({"given", "expect", "programs", "except"})
 FOUND = "found"  # the name to which spellings assign the gradients
 RANDOM_CALL = re.compile(rf"\b({'|'.join(sorted(vocabulary.RANDOM))})\b")

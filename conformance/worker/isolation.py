@@ -168,6 +168,7 @@ class GlobalState:
         self.hooks = {name: copy.copy(value) for name, value in global_hooks().items()}
 
     def begin(self, device: str, dtype: torch.dtype, generator: torch.Generator) -> None:
+        self.overwritten = ""
         if device == "cpu":
             torch.default_generator.manual_seed(SEED)
         else:

@@ -94,7 +94,7 @@ def within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def close_ways_out() -> None:
-    """Change functions that cases reach through others: what they call, and what they are called by, is torch's."""
+    """Guard what a case can't call itself, but torch and Python call on behalf of a case, for the whole process."""
     # Of the hooks of a copy those are found that a class defines, not those that a case has put into an instance.
     copy.getattr = of_class  # type: ignore[attr-defined]
     distribution = torch.distributions.Distribution

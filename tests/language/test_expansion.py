@@ -145,6 +145,16 @@ def test_it_is_written_as_a_person_would_write_it() -> None:
     )
 
 
+def test_a_way_that_changes_the_state_of_random_numbers_fails(engine: Engine) -> None:
+    drawing = CASES.replace(
+        "        - f(*inputs).backward(g)\n", "        - F.dropout(ones(2))\n        - f(*inputs).backward(g)\n"
+    )
+    assert statuses(engine, PROGRAMS + drawing) == {
+        "backward-or-grad-on-product": "fail",
+        "backward-or-grad-on-square": "fail",
+    }
+
+
 def test_what_is_written_out_passes(engine: Engine) -> None:
     expected = {"backward-or-grad-on-product": "pass", "backward-or-grad-on-square": "pass"}
     assert statuses(engine, PROGRAMS + CASES) == expected
