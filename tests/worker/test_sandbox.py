@@ -181,6 +181,7 @@ REFUSED = {
     "another encoding of a private name": "tensor(1.0).\uff3f\uff3fclass\uff3f\uff3f",
 }
 
+GRAPH = "t = fx.experimental.proxy_tensor.make_fx(lambda x: x * 2)(zeros(1))\n"
 # What may load, since the case has defined the attribute or holds the object under a name of its own.
 STOPPED = {
     "a generator's frame": "class A(object):\n    gi_frame = 1\n(x for x in [1]).gi_frame",
@@ -255,6 +256,11 @@ STOPPED = {
         "copies = [torch.Tensor.as_subclass(zeros(1), A)]\ncopy.copy(copies[0])\ndeepcopy(copies[0])\n"
         "pickled(copies[0])"
     ),
+    "the graph of what was traced": GRAPH + "class A(object):\n    nodes = graph = 1\nt.graph.nodes",
+    "the source of what was traced": GRAPH + "class A(object):\n    code = 1\nt.code",
+    "code in what was traced": GRAPH + "class A(object):\n    recompile = 1\nt.recompile()",
+    "a copy of a namespace": "deepcopy(torch)",
+    "a copy of a namespace by pickle": "pickled(torch)",
     "a builtin in what is compiled": "def f(x):\n    return input(x)\ncompiled(f)(zeros(1))",
     "three arguments for type": "type('A', (object,), {})",
     "a class of type": "T = type\nclass A(T):\n    pass",
@@ -269,8 +275,12 @@ ARRAY = "Base = type(zeros(1).numpy())\n"
 IDENTITY = (
     "d = nn.ParameterDict()\nd['__reduce_ex__'] = lambda p: (lambda: f, (), (None, {'_key_to_attr': lambda k: k}))\n"
 )
-HELD = "held = [checkpoint]\nmade = (lambda: held[0], (), (None, {'forged': 1}))\n"
-GRAPH = "t = fx.experimental.proxy_tensor.make_fx(lambda x: x * 2)(zeros(1))\n"
+HELD = "held = [checkpoint]\nmade = lambda version: (lambda: held[0], (), (None, {'forged': 1}))\n"
+TAKEN = (
+    "box = []\nclass M(nn.Module):\n    def register_parameter(self, name, value):\n        box.append(value)\n"
+    "def taken(prune):\n    try:\n        prune(M())\n    except (KeyError, AttributeError, TypeError):\n"
+    "        pass\n    return box[0]\n"
+)
 UNBOUND = (
     "Base = nn.ParameterDict\nclass A(Base):\n    def get(self):\n        return super().__getitem__\nget = A.get(A)\n"
 )
@@ -317,11 +327,7 @@ FOUND = {
         "T = type(zeros(1).numpy())\nT((1,), 'O', tensor([id(checkpoint)]).numpy())[0]"
     ),
     "a number of numpy": "type(zeros(1).numpy()[0])(1)",
-    "a type of numbers of numpy": "type(zeros(1).numpy().dtype)('O')",
-    "the table of what deepcopy has copied": "table = {id(torch): torch}\ndeepcopy(log, table)",
-    "the same, named": "deepcopy([log], memo={})",
-    "a copy of a namespace": "deepcopy(torch)",
-    "a copy of a namespace by pickle": "pickled(torch)",
+    "the table of what deepcopy has copied": "deepcopy([1.0], {})",
     "a copy made by a module in place of a method": (
         HELD
         + "class Sub(nn.Module):\n    def forward(self, table):\n        table[id(None)] = {'__reduce_ex__': made}\n"
@@ -329,11 +335,11 @@ FOUND = {
         "n.b = functools.partial(sum)\nx = optim.swa_utils.AveragedModel(n).module\ndeepcopy(x.b)\n"
         "raise_now = [][0]"
     ),
-    "any attribute of a module by prune": "nn.utils.prune.identity(nn.Linear(1, 1), '__dict__')",
-    "any attribute of a module by prune, named": "nn.utils.prune.identity(name='forward', module=nn.Linear(1, 1))",
-    "any attribute of a function by prune": "nn.utils.prune.identity(checkpoint, '__globals__')",
-    "any attribute of a module by prune of several": (
-        "nn.utils.prune.global_unstructured([(nn.Linear(1, 1), '__dict__')], nn.utils.prune.l1_unstructured)"
+    "any attribute of a module by prune": TAKEN + "taken(lambda m: nn.utils.prune.identity(m, '__dict__'))",
+    "any attribute of a module by prune, named": TAKEN
+    + "taken(lambda m: nn.utils.prune.identity(name='train', module=m))",
+    "any attribute of a module by a mask": (
+        TAKEN + "taken(lambda m: nn.utils.prune.custom_from_mask(m, '__dict__', ones(1)))"
     ),
     "a method of a class by a parametrization": (
         "class P(nn.Module):\n    is_tensor = True\n    original = zeros(1)\nm = nn.Linear(1, 1)\n"
@@ -346,14 +352,11 @@ FOUND = {
     ),
     "an overload of an operation": "o = torch.ops.aten.alias\no.default = lambda *a, **k: zeros(3)",
     "an attribute of an overload": "o = torch.ops.aten.div.Scalar_mode\no.name = lambda *a, **k: zeros(3)",
-    "the graph of what was traced": GRAPH + "class A(object):\n    nodes = graph = 1\nt.graph.nodes",
-    "the source of what was traced": GRAPH + "class A(object):\n    code = 1\nt.code",
-    "code in what was traced": GRAPH + "class A(object):\n    recompile = 1\nt.recompile()",
-    "tracing in a thread": "in_thread(lambda: fx.experimental.proxy_tensor.make_fx(sin)(zeros(1)))",
+    "tracing in a thread": "in_thread(lambda: fx.experimental.proxy_tensor.make_fx(lambda t: t * 2)(zeros(1)))",
     "tracing in a thread what was given before": (
-        "trace = fx.experimental.proxy_tensor.make_fx(sin)\nin_thread(trace, zeros(1))"
+        "trace = fx.experimental.proxy_tensor.make_fx(lambda t: t * 2)\nin_thread(trace, zeros(1))"
     ),
-    "jit.trace in a thread": "in_thread(lambda: jit.trace(sin, zeros(1)))",
+    "jit.trace in a thread": "in_thread(lambda: jit.trace(lambda t: t * 2, zeros(1)))",
     "what is anywhere in memory, as a segment": (
         "torch.segment_reduce(zeros(1), 'sum', offsets=tensor([8, 9]), unsafe=True, initial=0.0)"
     ),
