@@ -1,0 +1,129 @@
+"""What a case may do with functions that take names stays possible, and what leads out of the language is refused.
+
+Attempts to get out by them stand in `attempts.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+from loops import each
+from running import running_engine
+from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx as make_fx_itself
+from torch.nn.utils import parametrize, prune
+
+from conformance.worker.refusals import may_be_tensor, of_class, refusing
+
+PRUNE = refusing("nn.utils.prune", vars(prune))
+UTILS = refusing("nn.utils", vars(nn.utils))
+PARAMETRIZE = refusing("nn.utils.parametrize", vars(parametrize))
+
+
+def linear() -> nn.Linear:
+    return nn.Linear(2, 2)
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_tensors_of_a_module_are_named_as_anywhere() -> None:
+    module = linear()
+    PRUNE["identity"](module, "weight")
+    assert PRUNE["is_pruned"](module)
+    PRUNE["remove"](module, "weight")
+    PRUNE["global_unstructured"]([(module, "weight"), (module, "bias")], PRUNE["L1Unstructured"], amount=2)
+    assert {name for name, _ in module.named_buffers()} == {"weight_mask", "bias_mask"}
+    normed = UTILS["weight_norm"](linear(), name="weight")
+    assert isinstance(UTILS["remove_weight_norm"](normed).weight, nn.Parameter)
+    parametrized = linear()
+    PARAMETRIZE["register_parametrization"](parametrized, tensor_name="weight", parametrization=nn.Identity())
+    PARAMETRIZE["register_parametrization"](parametrized, "weight", nn.Identity())  # by now it is computed
+    PARAMETRIZE["remove_parametrizations"](parametrized, "weight")
+    assert not hasattr(parametrized, "parametrizations")
+
+
+class Text(str):
+    """What equals the name of a tensor when it is looked at, and may be another later."""
+
+
+@each("name", ["training", "forward", "_parameters", "__dict__", "in_features", "inner", Text("weight"), None])
+def test_what_is_no_tensor_is_not_handed_out_by_its_name(name: Any) -> None:
+    module = linear()
+    module.inner = linear()
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: PRUNE["identity"](module, name),
+        lambda: PRUNE["identity"](module, name=name),
+        lambda: PRUNE["global_unstructured"]([(module, name)], PRUNE["L1Unstructured"], amount=1),
+        lambda: UTILS["weight_norm"](module, name),
+        lambda: PARAMETRIZE["register_parametrization"](module, name, nn.Identity()),
+    )
+    for call in calls:
+        with pytest.raises(TypeError, match="a case"):
+            call()
+
+
+def test_a_name_that_nothing_has_is_an_error_of_torchs_own() -> None:
+    with pytest.raises(AttributeError):
+        PRUNE["identity"](linear(), "weigth")
+
+
+def test_a_tensor_that_is_computed_is_not_computed_to_look_at_it() -> None:
+    class Computed(nn.Module):  # type: ignore[misc]
+        @property
+        def weight(self) -> torch.Tensor:
+            raise AssertionError("it is computed")
+
+    assert not may_be_tensor(Computed(), "weight")
+
+
+def square(t: torch.Tensor) -> torch.Tensor:
+    return t * t
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+def test_tracers_trace_in_the_main_thread_alone() -> None:
+    trace = refusing("jit", {"trace": torch.jit.trace})["trace"]
+    make_fx = refusing("fx.experimental.proxy_tensor", {"make_fx": make_fx_itself})["make_fx"]
+    made = make_fx(square)
+    assert "mul" in str(trace(square, torch.ones(2)).graph)
+    assert "mul" in str(made(torch.ones(2)).graph)
+    for call in (lambda: trace(square, torch.ones(2)), lambda: make_fx(square), lambda: made(torch.ones(2))):
+        with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match=r"a case can't call .* in a thread"):
+            pool.submit(call).result()
+
+
+def test_segments_are_summed_but_not_without_the_checks_of_their_bounds() -> None:
+    reduce = refusing("torch", {"segment_reduce": torch.segment_reduce})["segment_reduce"]
+    lengths = torch.tensor([1, 2])
+    assert reduce(torch.ones(3), "sum", lengths=lengths).tolist() == [1.0, 2.0]
+    assert reduce(torch.ones(3), "sum", lengths=lengths, unsafe=False).tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="a case can't switch off the checks"):
+        reduce(torch.ones(3), "sum", lengths=lengths, unsafe=True)
+
+
+def test_hooks_of_a_copy_are_those_of_the_class() -> None:
+    class Known:
+        def __deepcopy__(self, memo: dict[int, Any]) -> str:
+            return "a copy"
+
+    thing, other = Known(), linear()
+    assert of_class(thing, "__deepcopy__")({}) == "a copy"
+    vars(other)["__deepcopy__"] = lambda _: "not asked"
+    assert of_class(other, "__deepcopy__", None) is None
+    assert of_class(Known, "__deepcopy__") is Known.__deepcopy__
+    with pytest.raises(AttributeError):
+        of_class(other, "__deepcopy__")
+
+
+def test_a_distribution_is_expanded_into_a_distribution_alone() -> None:
+    normal = torch.distributions.Normal(torch.zeros(2), torch.ones(2))
+    into = torch.distributions.Normal(torch.zeros(1), torch.ones(1))
+    with running_engine():
+        assert normal.expand([3, 2]).batch_shape == (3, 2)
+        assert normal.expand([3, 2], into).batch_shape == (3, 2)
+        for thing in (linear(), ValueError("no distribution")):
+            with pytest.raises(TypeError, match="a case can't expand into"):
+                normal.expand([3, 2], thing)
