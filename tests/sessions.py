@@ -29,6 +29,28 @@ rules:
     since: "1.13"
 """
 
+PROGRAM = """\
+  - id: times-{0}
+    title: a product with {0}
+    features: [reuse]
+    inputs: {{a: [1.5]}}
+    result: a * {0}
+    g: [2.0]
+    gradients: {{a: "{0} * g"}}
+"""
+WAY = """\
+cases:
+  - id: way
+    title: Both agree
+    why: They do the same
+    rules: [test.rule]
+    spellings:
+      one: ["found = autograd.grad(f(*inputs), inputs, g)"]
+      other: ["found = autograd.grad(f(*inputs), inputs, g * 2)"]
+"""
+# A case of two spellings on two programs with the same features, of which one is covered by the other.
+PAIRS = f"topic: T\nprograms:\n{PROGRAM.format(2)}{PROGRAM.format(3)}{WAY}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:

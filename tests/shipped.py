@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from conformance.language.files import case_files, shipped_cases
 from conformance.language.operations import is_of_operation
@@ -15,6 +16,7 @@ from conformance.model.rule import Rule
 from conformance.pytest_plugin.case_set import CaseSet
 
 CASES = shipped_cases()
+Item = TypeVar("Item")
 EVERY = 90  # of how many operations one is looked at, where it matters only that they all have one form
 OPPOSITES = {"is": "is_not", "is_not": "is", "shares_storage": "not_shares_storage"}
 OPPOSITES["not_shares_storage"] = "shares_storage"
@@ -27,7 +29,10 @@ def rules() -> dict[str, Rule]:
 
 @cache
 def all_cases() -> list[Case]:
-    """Return the cases as a run of the checkout has them, which also keeps them for the next test process."""
+    """Return the cases as a run of the checkout has them, which also keeps them for the next test process.
+
+    Those that are covered are not among them: they do nothing that others don't do, too.
+    """
     case_set = CaseSet(CASES.parent, CASES.parent / ".pytest_cache" / "d" / "conformance")
     return [case_set.whole_case(case) for path in case_files([CASES]) for case in case_set.cases(path)]
 
@@ -38,6 +43,11 @@ def telling() -> list[Case]:
     once = {(case.file, case.line): case for case in all_cases()}.values()
     operations = [case for case in once if is_of_operation(case)]
     return [*(case for case in once if not is_of_operation(case)), *operations[::EVERY]]
+
+
+def one_of(number: int, cases: Sequence[Item]) -> Sequence[Item]:
+    """Return every so many-th of cases that the suite itself is tried on, or with EVERY_CASE in the environment all."""
+    return cases if os.environ.get("EVERY_CASE") else cases[::number]
 
 
 def changed(name: str, value: Any) -> Any:

@@ -57,7 +57,7 @@ def on_program(case: Node, program: Node | None) -> Node:
     steps: list[Node] = []
     if program is not None:
         part = program.value
-        plain = variant_of(case, program, f"-on-{part['id'].value}", part["title"].value)
+        plain = variant_of(case, program, suffix_of(program), part["title"].value)
         inputs: dict[str, Node] = part["inputs"].value
         steps = [
             like(part["result"], definition(inputs, part["result"].value)),
@@ -72,6 +72,15 @@ def on_program(case: Node, program: Node | None) -> Node:
         expected = case.value["expect"] if program is None else gradients_of(program)
         steps.append(like(expected, {"expect": expected}))
     return like(case, {**plain, "steps": like(case.value["spellings"], steps)})
+
+
+def id_on(case: Node, program: Node) -> str:
+    """Return the id of the case that one with spellings becomes on `program`."""
+    return f"{case.value['id'].value}{suffix_of(program)}"
+
+
+def suffix_of(program: Node) -> str:
+    return f"-on-{program.value['id'].value}"
 
 
 def of_row(case: Node, name: str, row: Node) -> Node:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from conformance.language import expansion
@@ -39,6 +40,16 @@ class Variant(NamedTuple):
 
 def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
     """Return the cases in `text`; `name` is the name of its file in messages."""
+    return parse_part(text, name, rules)[0]
+
+
+def parse_part(
+    text: str, name: str, rules: Mapping[str, Rule], covered: bool | None = None
+) -> tuple[list[Case], list[str]]:
+    """Return the cases in `text` that are covered, or those that aren't, or all, and the ids of the covered ones.
+
+    To write out the covered ones takes longer than all else, and few runs want them.
+    """
     root = read_document(text, name)
     problems: list[Problem] = []
     report = reporter(name, problems)
@@ -49,6 +60,7 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
     lines = text.splitlines(keepends=True)
     cases: list[Case] = []
     ids: dict[str, int] = {}
+    left: list[str] = []
     expanded = 0
     for index, node in enumerate(nodes):
         if not isinstance(node.value, dict):
@@ -59,17 +71,20 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
         data = reader.read(node)
         check_spellings(reader, node, programs)
         found: list[Case] = []
+        own_left: list[str] = []
         if not problems and node.value.keys() & {"spellings", "parametrize"}:
-            found = list(written_out(node, programs, rules, name, report))
-            expanded += len(found)
+            variants = islice(variants_of(node, programs, covered, own_left, report), MOST_CASES)
+            found = list(written(variants, rules, name, report, what_expands(node)))
+            left += own_left
+            expanded += len({*own_left, *(case.id for case in found)})
             if expanded > MOST_EXPANDED:
                 report(node, "cases", f"expected at most {MOST_EXPANDED} cases of a file to be written out")
         elif not problems:
             own = "".join(lines[node.line - 1 : end]).rstrip() + "\n"
             found = [Case(file=name, line=node.line, topic="", text=own, digest=case_digest(data), **data)]
-        check_ids(ids, node, [case.id for case in found], report)
+        check_ids(ids, node, [*own_left, *(case.id for case in found)], report)
         cases += found
-    for node in listed_in(root, "ops"):
+    for node in [] if covered else listed_in(root, "ops"):
         if isinstance(node.value, dict) and broken.isdisjoint(node.lines()):
             check_operation(node, report)
             variant = Variant("", node.line, of_operation(node))
@@ -80,7 +95,8 @@ def parse_cases(text: str, name: str, rules: Mapping[str, Rule]) -> list[Case]:
         check_use(programs, nodes, report)
     if problems:
         raise CaseFileError(problems)
-    return [replace(case, topic=root.value["topic"].value) for case in cases]
+    wanted = [case for case in cases if covered is None or case.is_covered is covered]
+    return [replace(case, topic=root.value["topic"].value) for case in wanted], left
 
 
 def check_ids(ids: dict[str, int], node: Node, found: list[str], report: Any) -> None:
@@ -97,26 +113,41 @@ def listed_in(root: Node, key: str) -> list[Node]:
     return listed.value if listed is not None and isinstance(listed.value, list) else []
 
 
-def written_out(
-    node: Node, programs: Mapping[str, Node], rules: Mapping[str, Rule], name: str, report: Any
-) -> Iterator[Case]:
-    """Yield the cases that one with spellings or rows expands to, a row's with the line of that row."""
-    variants: list[Variant] = []
-    what = "parametrize" if "parametrize" in node.value else "spellings"
-    if what == "parametrize":
-        for row, values in node.value[what].value.items():
-            line, _ = node.value[what].keys[row]
-            variants.append(Variant(f" for {row}", line, expansion.of_row(node, row, values)))
-    elif "expect" in node.value:
-        variants.append(Variant("", node.line, expansion.on_program(node, None)))
-    else:
+def what_expands(node: Node) -> str:
+    return "parametrize" if "parametrize" in node.value else "spellings"
+
+
+def variants_of(
+    node: Node, programs: Mapping[str, Node], covered: bool | None, left: list[str], report: Any
+) -> Iterator[Variant]:
+    """Yield what a case with spellings or rows expands to, a row's with the line of that row.
+
+    Of cases that are covered, whose ids `left` gets, and of those that aren't, `covered` can choose the ones or others.
+    """
+    what = what_expands(node)
+    if what == "spellings" and "expect" not in node.value:
         few = expansion.covering(node, programs)
-        for name_of_program, program in expansion.programs_of(node, programs).items():
-            variant = expansion.on_program(node, program)
-            variants.append(Variant(f" on {name_of_program}", node.line, variant, name_of_program not in few))
-    if len(variants) > MOST_CASES:
-        report(node, what, f"expected at most {MOST_CASES} cases to be written out, got {len(variants)}")
-    yield from written(variants[:MOST_CASES], rules, name, report, what)
+        tried = expansion.programs_of(node, programs)
+        check_number(node, what, len(tried), report)
+        left += [expansion.id_on(node, program) for name, program in tried.items() if name not in few]
+        for name, program in tried.items():
+            if covered is None or covered is (name not in few):
+                yield Variant(f" on {name}", node.line, expansion.on_program(node, program), name not in few)
+    elif covered:
+        return
+    elif what == "parametrize":
+        rows = node.value[what].value
+        check_number(node, what, len(rows), report)
+        for row, values in rows.items():
+            line, _ = node.value[what].keys[row]
+            yield Variant(f" for {row}", line, expansion.of_row(node, row, values))
+    else:
+        yield Variant("", node.line, expansion.on_program(node, None))
+
+
+def check_number(node: Node, what: str, number: int, report: Any) -> None:
+    if number > MOST_CASES:
+        report(node, what, f"expected at most {MOST_CASES} cases to be written out, got {number}")
 
 
 def written(

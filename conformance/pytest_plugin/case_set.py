@@ -12,7 +12,7 @@ import msgspec
 from conformance.execution.program import encoded_steps_of
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.files import LEFT_OUT_FILE, nearest, read_left_out, shipped_cases
-from conformance.language.reader import parse_cases
+from conformance.language.reader import parse_part
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
 from conformance.language.rules import RULES_FILE, rules_in
 from conformance.language.yaml import read_text
@@ -30,9 +30,13 @@ Part = TypeVar("Part")
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """The cases of a file: as a run lists them, whole, and their records in reports."""
+    """The cases of a file, or its covered ones: as a run lists them, whole, and their records in reports.
+
+    `left` has the ids of those that are covered.
+    """
 
     listed: list[ListedCase]
+    left: list[str]
     cases: Blocks
     records: Blocks
 
@@ -45,14 +49,15 @@ class CaseSet:
         self.cache = Cache(cache)
         self.known: list[Path] = []  # the case files that pytest has found
         self.read: dict[Path, list[ListedCase] | CaseFileError] = {}
-        self.loaded_from: dict[str, Loaded] = {}  # by the name of the file
+        self.loaded_from: dict[tuple[str, bool], Loaded] = {}  # by the name of the file, and whether they are covered
         self.rules_read: dict[Path, dict[str, Rule]] = {}
         self.rules_for: dict[Path, dict[str, Rule]] = {}
         self.renames_read: dict[Path, Renames] = {}
         self.left_out: dict[Path, frozenset[str]] = {}
         self.ids: dict[str, ListedCase] = {}
-        self.scripts: tuple[str, Sequence[Script]] = ("", ())  # of the cases of the file that was last asked for
-        self.facts: dict[str, str] = {}  # a digest of what the cases of a file depend on, by its name
+        self.covered_in: dict[str, Path] = {}  # the file of each case that is covered, by its id
+        self.scripts: tuple[tuple[str, bool], Sequence[Script]] = (("", False), ())  # of those that were last asked for
+        self.facts: dict[tuple[str, bool], str] = {}  # a digest of what the cases of a file, or those, depend on
 
     def name_of(self, path: Path) -> str:
         """Return the name of a file in messages: relative to pytest's root if it lies below it."""
@@ -133,11 +138,12 @@ class CaseSet:
         for path, cases in self.loaded().items():
             own = find(path.parent)
             if own is not None:
-                ids.setdefault(own, set()).update(case.id for case in cases)
+                left = self.loaded_from[self.name_of(path), False].left
+                ids.setdefault(own, set()).update((case.id for case in cases), left)
         return ids
 
     def cases(self, path: Path) -> list[ListedCase]:
-        """Return the cases of a file; raise CaseFileError when it has problems.
+        """Return the cases of a file but those that are covered; raise CaseFileError when it has problems.
 
         The first call loads all files that pytest has found by then, while the worker imports torch.
         """
@@ -151,15 +157,30 @@ class CaseSet:
             raise result
         return result
 
-    def load(self, path: Path) -> list[ListedCase] | CaseFileError:
+    def covered(self, path: Path) -> list[ListedCase]:
+        """Return the cases of a file that are covered; raise CaseFileError when it has problems."""
+        self.cases(path)
+        part = self.name_of(path), True
+        if part not in self.loaded_from:
+            found = self.load(path, covered=True) if self.number_covered(path) else []
+            if isinstance(found, CaseFileError):
+                raise found
+            return found
+        return self.loaded_from[part].listed
+
+    def number_covered(self, path: Path) -> int:
+        """Return how many cases of a file that loads are covered."""
+        return len(self.loaded_from[self.name_of(path), False].left)
+
+    def load(self, path: Path, *, covered: bool = False) -> list[ListedCase] | CaseFileError:
         name = self.name_of(path)
         try:
             rules = self.rules_of(path)
             content = path.read_bytes()
-            facts = self.facts[name] = digest_of((content, name, levels_of(rules)))
-            loaded = self.cache.kept(Loaded, (facts,), lambda: loaded_from(read_text(content, name), name, rules))
+            facts = self.facts[name, covered] = digest_of((content, name, levels_of(rules), f"covered: {covered}"))
+            loaded = self.cache.kept(Loaded, (facts,), lambda: loaded_from(content, name, rules, covered=covered))
             cases = sharing_texts(loaded.listed)
-            problems = [self.duplicate(case) for case in cases if case.id in self.ids]
+            problems = [self.duplicate(case, self.ids[case.id]) for case in cases if case.id in self.ids]
             if problems:
                 raise CaseFileError(problems)
         except CaseFileError as error:
@@ -167,27 +188,39 @@ class CaseSet:
         except OSError as error:
             return CaseFileError([unreadable(name, error)])
         self.ids.update((case.id, case) for case in cases)
-        self.loaded_from[name] = msgspec.structs.replace(loaded, listed=cases)
+        self.covered_in.update(dict.fromkeys(loaded.left, path))
+        self.loaded_from[name, covered] = msgspec.structs.replace(loaded, listed=cases)
         return cases
 
-    def whole(self, file: str) -> Sequence[Case]:
-        """Return the cases of a file that loads; each is read when it is asked for."""
-        return Packed(Case, self.loaded_from[file].cases)
+    def whole(self, file: str, *, covered: bool = False) -> Sequence[Case]:
+        """Return the cases of a file that loads, or its covered ones; each is read when it is asked for."""
+        return Packed(Case, self.loaded_from[file, covered].cases)
 
     def whole_case(self, case: ListedCase) -> Case:
-        return self.whole(case.file)[case.place]
+        return self.whole(case.file, covered=case.is_covered)[case.place]
 
     def record(self, case: ListedCase) -> CaseRecord:
         """Return the record of a case in reports, which has texts in common with it."""
-        record = Packed(CaseRecord, self.loaded_from[case.file].records)[case.place]
+        record = Packed(CaseRecord, self.loaded_from[case.file, case.is_covered].records)[case.place]
         return msgspec.structs.replace(
             record, file=case.file, topic=case.topic, id=case.id, rules=case.rules, digest=case.digest
         )
 
-    def encoded_steps(self, file: str, torch: str) -> Sequence[str]:
+    def encoded_steps(self, file: str, torch: str, *, covered: bool = False) -> Sequence[str]:
         """Return the steps that a torch runs of each case of a file as the worker gets them; "" if it can't run it."""
-        facts = (self.facts[file], "steps", torch)
-        return Packed(str, self.cache.kept(Blocks, facts, lambda: blocks_of(encoded_steps_of(self.whole(file), torch))))
+        facts = (self.facts[file, covered], "steps", torch)
+        cases = self.whole(file, covered=covered)
+        return Packed(str, self.cache.kept(Blocks, facts, lambda: blocks_of(encoded_steps_of(cases, torch))))
+
+    def is_known(self, case: str) -> bool:
+        """Whether a case is in a file that has been read."""
+        return case in self.ids or case in self.covered_in
+
+    def listed(self, case: str) -> ListedCase | None:
+        """Return the case with this id, if its file has been read; raise CaseFileError if it can't be written out."""
+        if case not in self.ids and case in self.covered_in:
+            self.covered(self.covered_in[case])
+        return self.ids.get(case)
 
     def revision(self, revision: tuple[str, str]) -> Case | None:
         """Return the case with this id and digest, if it has been read."""
@@ -195,7 +228,7 @@ class CaseSet:
         return None if case is None else self.whole_case(case)
 
     def listed_revision(self, revision: tuple[str, str]) -> ListedCase | None:
-        case = self.ids.get(revision[0])
+        case = self.listed(revision[0])
         return case if case is not None and case.digest == revision[1] else None
 
     def script(self, revision: tuple[str, str]) -> Script | None:
@@ -205,17 +238,17 @@ class CaseSet:
         case = self.listed_revision(revision)
         if case is None:
             return None
-        file = case.file
-        if file != self.scripts[0]:
+        part = file, covered = case.file, case.is_covered
+        if part != self.scripts[0]:
 
             def made() -> Blocks:
-                return blocks_of([script_for(each) for each in self.whole(file)])
+                return blocks_of([script_for(each) for each in self.whole(file, covered=covered)])
 
-            self.scripts = file, Packed(Script, self.cache.kept(Blocks, (self.facts[file], "scripts"), made))
+            self.scripts = part, Packed(Script, self.cache.kept(Blocks, (self.facts[part], "scripts"), made))
         return self.scripts[1][case.place]
 
-    def duplicate(self, case: ListedCase) -> Problem:
-        first = self.ids[case.id]
+    @staticmethod
+    def duplicate(case: ListedCase, first: ListedCase) -> Problem:
         hint = f"first in {first.file}:{first.line}"
         return Problem(
             file=case.file, line=case.line, column=1, path="id", message=f"{case.id!r} stands twice", hint=hint
@@ -255,9 +288,10 @@ def levels_of(rules: dict[str, Rule]) -> str:
     return "".join(sorted(f"{rule.id} {rule.level}\n" for rule in rules.values()))
 
 
-def loaded_from(text: str, name: str, rules: dict[str, Rule]) -> Loaded:
-    cases = parse_cases(text, name, rules)
+def loaded_from(content: bytes, name: str, rules: dict[str, Rule], *, covered: bool) -> Loaded:
+    cases, left = parse_part(read_text(content, name), name, rules, covered)
     return Loaded(
+        left=left,
         listed=[listed_case(case, place, rules) for place, case in enumerate(cases)],
         cases=blocks_of(cases),
         records=blocks_of([case_record(case, rules) for case in cases]),

@@ -53,18 +53,17 @@ class CaseFile(pytest.File):
             self.conformance.issues.of(self.path.parent)
             self.conformance.confine_for(self.path)
             targets = list(self.conformance.targets())
-            name = self.conformance.case_set.name_of(self.path)
-            steps = self.conformance.case_set.encoded_steps(name, self.conformance.build.torch)
+            covered = self.conformance.case_set.covered(self.path) if self.has_all_pairs() else []
         except (CaseFileError, Refused):
             self.conformance.refused = True
             raise
-        has_all = self.has_all_pairs()
-        for case in cases:
-            if case.is_covered and not has_all:
-                self.conformance.left_to_pairs += 1
-                continue
-            for target in targets:
-                yield CaseItem.of(self, case, target, steps, marks_of(case.topic, case.rules, case.level, target))
+        if not self.has_all_pairs():
+            self.conformance.left_to_pairs += self.conformance.case_set.number_covered(self.path)
+        for part in filter(None, (cases, covered)):
+            steps = self.conformance.steps_of(part[0])
+            for case in part:
+                for target in targets:
+                    yield CaseItem.of(self, case, target, steps, marks_of(case.topic, case.rules, case.level, target))
 
     def has_all_pairs(self) -> bool:
         """Whether covered cases are run: also where one is named, or may be among those that failed last."""

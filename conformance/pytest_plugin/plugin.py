@@ -184,8 +184,8 @@ class RunHooks:
             self.conformance.case_set.cases(Path(file))
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
-        known = self.conformance.case_set.ids
-        self.recorder.begin([known[case] for case in dict.fromkeys(case for case, _ in plan)], plan)
+        cases = (self.conformance.case_set.listed(case) for case in dict.fromkeys(case for case, _ in plan))
+        self.recorder.begin([case for case in cases if case is not None], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return list(map(printable, self.header())) if self.conformance.scheduler.items else []

@@ -126,7 +126,7 @@ class Recorder:
     def is_gone(self, record: CaseRecord) -> bool:
         """Whether a case of an earlier report is known to be no longer in the suite."""
         known = self.conformance.case_set
-        if record.id in known.ids:
+        if known.is_known(record.id):
             return False
         file = self.config.rootpath / record.file
         named = (self.config.invocation_params.dir / name.partition("::")[0] for name in self.config.args)

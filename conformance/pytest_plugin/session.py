@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -55,6 +55,10 @@ class ConformanceSession:
         """Apply the known issues for a case in the file at `path` to its outcome, and what is known of its mode."""
         outcome = self.issues.of(path.parent).judge(case.id, target, self.build, outcome)
         return exempted(outcome, case.id, target, shipped_exemptions()) if target.mode else outcome
+
+    def steps_of(self, first: ListedCase) -> Sequence[str]:
+        """Return the steps of the cases of which one is the first, as the worker gets them."""
+        return self.case_set.encoded_steps(first.file, self.build.torch, covered=first.is_covered)
 
     def confine_for(self, path: Path) -> None:
         """Have workers confined if a case file doesn't come with the suite; raise Refused where that can't be."""

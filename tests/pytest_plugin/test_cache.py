@@ -38,7 +38,7 @@ cases:
       - expect: {x: {is_leaf: true, value: [.inf]}, "(x.dim(), None, (2, 3))": [1, null, [2, 3]]}
 """
 CASES = parse_cases(TEXT, "x.yaml", {"a.b": RULE})
-LOADED = loaded_from(TEXT, "x.yaml", {"a.b": RULE})
+LOADED = loaded_from(TEXT.encode(), "x.yaml", {"a.b": RULE}, covered=False)
 SCRIPTS = [script_for(case) for case in CASES]
 FACTS = (TEXT.encode(), "x.yaml", "a.b observed")
 

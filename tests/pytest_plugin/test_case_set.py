@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sessions import RULES, Session
+from sessions import PAIRS, RULES, Session
 
 from conformance.language.errors import CaseFileError
 from conformance.pytest_plugin.case_set import CaseSet
@@ -37,6 +37,42 @@ def test_the_first_question_reads_every_file_that_is_known(files: Session, tmp_p
     assert case_set.script(("first", "another digest")) is case_set.script(("third", "any")) is None
     other.unlink()
     assert [case.file for case in case_set.cases(other)] == ["other.yaml"]
+
+
+def test_a_covered_case_is_written_out_when_it_is_asked_for(files: Session, tmp_path: Path) -> None:
+    path = files.write("pairs.yaml", PAIRS)
+    case_set = CaseSet(tmp_path, tmp_path / "cache")
+    (case,) = case_set.cases(path)
+    assert case_set.number_covered(path) == 1
+    (other,) = {"way-on-times-2", "way-on-times-3"} - {case.id}
+    assert case_set.is_known(other)
+    assert case_set.ids_by_list(lambda directory: directory) == {tmp_path: {case.id, other}}
+    assert other not in case_set.ids
+    covered = case_set.listed(other)
+    assert covered is not None
+    assert [covered] == case_set.covered(path) == case_set.covered(path)
+    for listed, factor in ((case, case.id[-1]), (covered, other[-1])):
+        whole, script = case_set.whole_case(listed), case_set.script((listed.id, listed.digest))
+        (steps,) = case_set.encoded_steps("pairs.yaml", "2.13.0", covered=listed.is_covered)
+        assert whole.id == case_set.record(listed).id == listed.id
+        assert script is not None
+        for text in (str(whole.steps), script.body, steps):
+            assert f"a * {factor}" in text
+    assert case_set.cases(path) == [case]
+    assert case_set.listed("way-on-times-4") is None
+
+
+def test_an_id_that_a_covered_case_and_another_have_is_a_problem_when_it_is_asked_for(
+    files: Session, tmp_path: Path
+) -> None:
+    path = files.write("pairs.yaml", PAIRS)
+    (covered,) = CaseSet(tmp_path, None).covered(path)
+    own = files.cases(**{covered.id.replace("-", "_"): GOOD})
+    case_set = CaseSet(tmp_path, None)
+    case_set.known = [own, path]
+    assert len(case_set.cases(path)) == 1
+    with pytest.raises(CaseFileError, match=f"'{covered.id}' stands twice"):
+        case_set.covered(path)
 
 
 def test_an_id_that_stands_in_two_files_is_a_problem_of_the_second(files: Session, tmp_path: Path) -> None:
@@ -92,7 +128,7 @@ def test_a_file_that_did_not_change_is_not_parsed_again(
     before = first.script(revision)
     for name in (
         "pytest_plugin.case_set.rules_in",
-        "pytest_plugin.case_set.parse_cases",
+        "pytest_plugin.case_set.parse_part",
         "render.script.script.script_for",
     ):
         monkeypatch.setattr(f"conformance.{name}", None)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from samples import CPU, report, valid_case
-from sessions import Result, Session
+from sessions import PAIRS, Result, Session
 
 from conformance.language.schema import load_schema
 from conformance.model.outcome import Outcome
@@ -159,30 +159,8 @@ def test_quick_leaves_out_what_the_nearest_list_says(session: Session) -> None:
     assert session.run().statuses == {"first": "pass", "other": "pass"}
 
 
-PROGRAM = """\
-  - id: times-{0}
-    title: a product with {0}
-    features: [reuse]
-    inputs: {{a: [1.5]}}
-    result: a * {0}
-    g: [2.0]
-    gradients: {{a: "{0} * g"}}
-"""
-WAY = """\
-cases:
-  - id: way
-    title: Both agree
-    why: They do the same
-    rules: [test.rule]
-    spellings:
-      one: ["found = autograd.grad(f(*inputs), inputs, g)"]
-      other: ["found = autograd.grad(f(*inputs), inputs, g * 2)"]
-"""
-
-
 def test_pairs_are_covered_unless_all_or_a_certain_one_is_asked_for(session: Session) -> None:
-    file = session.directory / "pairs.yaml"
-    file.write_text(f"topic: T\nprograms:\n{PROGRAM.format(2)}{PROGRAM.format(3)}{WAY}")
+    session.write("pairs.yaml", PAIRS)
     covering = session.run()
     (run,) = covering.statuses
     assert "pairs: each way with each feature of a program; --pairs all adds 1 cases" in covering.output

@@ -13,10 +13,9 @@ import pytest
 import torch
 from loops import each
 from running import case_of, ends_its_process, judged, outcome_of_steps, request_of, running_engine
-from shipped import all_cases, telling
+from shipped import one_of, telling
 
 from conformance.execution.program import program_of, why_unsupported
-from conformance.language.operations import is_of_operation
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
@@ -322,17 +321,15 @@ def verdict(engine: Engine, case: Case) -> tuple[str, Fingerprint]:
 
 @pytest.fixture(scope="module")
 def in_order(engine: Engine) -> list[tuple[Case, tuple[str, Fingerprint]]]:
-    """Cases that this process outlives, of operations a few, with what each comes to in the order of the files."""
-    operations = [case for case in telling() if is_of_operation(case)]
-    cases = [case for case in all_cases() if not is_of_operation(case)]
-    cases = [case for case in [*cases, *operations] if not why_unsupported(case, TARGET, torch.__version__)]
+    """Some of the cases that this process outlives, with what each comes to in the order of the files."""
+    cases = [case for case in one_of(8, telling()) if not why_unsupported(case, TARGET, torch.__version__)]
     cases = [case for case in cases if not ends_its_process(case, TARGET)]
-    assert cases
+    assert len(cases) > 300
     return [(case, verdict(engine, case)) for case in cases]
 
 
 @pytest.mark.slow
-def test_the_shipped_cases_hold_on_this_torch(in_order: list[tuple[Case, tuple[str, Fingerprint]]]) -> None:
+def test_shipped_cases_hold_in_one_process_on_this_torch(in_order: list[tuple[Case, tuple[str, Fingerprint]]]) -> None:
     assert {case.id: found for case, found in in_order if found[0] not in ("pass", "known")} == {}
 
 

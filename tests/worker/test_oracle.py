@@ -12,8 +12,8 @@ from typing import Any
 import mpmath as mp
 import pytest
 import torch
+from shipped import all_cases
 
-from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.worker.operation import Operation
 from conformance.worker.points import elementwise_point
 from conformance.worker.trial import SLACK, Trial
@@ -192,5 +192,5 @@ def test_a_wrong_function_is_noticed() -> None:
 
 
 def test_the_functions_are_those_of_entries() -> None:
-    ids = {case.id.removeprefix("derivatives-of-") for case in load_cases(case_files([shipped_cases()]))}
+    ids = {case.id.removeprefix("derivatives-of-") for case in all_cases()}
     assert ALL.keys() - ids == {"gelu by tanh"}
