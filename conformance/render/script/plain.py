@@ -8,7 +8,7 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Failure
 from conformance.render.expected import applies, raised_text, value_text
-from conformance.render.script.reproduction import NotPlain, asserted, head, near_of, raising
+from conformance.render.script.reproduction import NotPlain, asserted, head, looked_at, near_of, raising
 from conformance.render.script.script import comment
 from conformance.render.script.steps import TOLERANCES
 
@@ -36,10 +36,8 @@ def lines_of(step: Step) -> Iterator[str]:
         return
     for entry in step["expect"]:
         checks = [(name, value) for name, value, _ in entry["checks"] if name not in TOLERANCES]
-        subject = entry["subject"]
-        if len(checks) > 1 and "(" in subject:  # which may do something, and is to do it once
-            yield f"_it = {subject}"
-            subject = "_it"
+        evaluated, subject = looked_at(entry["subject"], len(checks))
+        yield from evaluated
         for name, value in checks:
             try:
                 yield from list(asserted(subject, name, value, near_of(entry["checks"])))

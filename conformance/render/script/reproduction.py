@@ -169,15 +169,28 @@ def diverged(step: Step, failures: tuple[Failure, ...]) -> Iterator[str]:
         return
     found = False
     for entry in step["expect"]:
-        for name, value, _ in entry["checks"]:
-            told = next((each for each in failures if is_of(each.path, entry["subject"], name)), None)
-            if told is None:
-                continue
-            found = True
-            yield from asserted(entry["subject"], name, value, near_of(entry["checks"]))
+        failed = [
+            (name, value, told)
+            for name, value, _ in entry["checks"]
+            for told in [next((each for each in failures if is_of(each.path, entry["subject"], name)), None)]
+            if told is not None
+        ]
+        found = found or bool(failed)
+        evaluated, subject = looked_at(entry["subject"], len(failed))
+        yield from evaluated
+        for name, value, told in failed:
+            yield from asserted(subject, name, value, near_of(entry["checks"]))
             yield comment(f"observed: {told.path}: {told.observed[:LONGEST]}")
     if not found:
         raise NotPlain
+
+
+def looked_at(subject: str, number: int) -> tuple[list[str], str]:
+    """Return the lines before so many checks of a subject, and by what they call it.
+
+    One that calls something may change what it looks at: it is evaluated once, as a case does.
+    """
+    return ([f"_it = {subject}"], "_it") if number > 1 and "(" in subject else ([], subject)
 
 
 def is_of(path: str, subject: str, check: str) -> bool:

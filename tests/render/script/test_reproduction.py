@@ -161,6 +161,15 @@ def test_a_reproduction_compares_numbers_as_the_case_does(expected: str, near: s
     assert f", 2{near})\n" in text
 
 
+def test_what_a_case_looks_at_is_evaluated_once() -> None:
+    case = case_of("- x = ones(2)\n- expect: {x.mul_(2): {is: x, version: 1, value: [2, 2]}}\n")
+    failures = tuple(failure_at(f"x.mul_(2){check}") for check in (".is", ".version", ""))
+    text = reproduction_of(case, Outcome(status="fail", step=1, failures=failures), RELEASE, CPU)
+    assert text is not None
+    assert text.count("x.mul_(2)") == 1 + text.count("observed: x.mul_(2)")
+    assert complaints([("all", text)]) == []
+
+
 def test_a_reproduction_brings_the_mode_of_the_target_into_force() -> None:
     case = case_of("- x = ones(2, requires_grad=True)\n- (x * x).sum().backward()\n- expect: {x.grad: [2, 2]}\n")
     outcome = Outcome(status="fail", step=2, failures=(failure_at("x.grad"),))
