@@ -131,6 +131,7 @@ def become(connection: socket.socket) -> None:
     os.chdir(directory)
     os.environ.clear()
     os.environ.update(variables)
+    tempfile.tempdir = None  # found before, by another TMPDIR
     option, what, *sys.argv[1:] = call
     sys.argv[0] = option
     sys.path[:0] = ["" if option == "-c" else directory, *filter(None, os.environ.get("PYTHONPATH", "").split(":"))]
