@@ -44,6 +44,24 @@ class Slope(torch.autograd.Function):  # type: ignore[misc]  # torch has no type
         return h * x.cos() * w, -h * g * x.detach().sin() * w, (h * g * x.cos()).sum_to_size(w.shape)
 
 
+class Slopes(torch.autograd.Function):  # type: ignore[misc]  # see above
+    """The derivatives of g * sin(x) * w by x and w, whose own are wrong where only one of them is differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, g: Any, x: Any, w: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(g, x, w)
+        return g * x.cos() * w, g * x.sin()
+
+    @staticmethod
+    def backward(ctx: Any, h: Any, k: Any) -> Any:
+        g, x, w = ctx.saved_tensors
+        factor = 2 if h is None or k is None else 1
+        h, k = (torch.zeros_like(g) if each is None else each * factor for each in (h, k))
+        by_x = g * (k * x.cos() - h * x.sin() * w)
+        return h * x.cos() * w + k * x.sin(), by_x, (h * g * x.cos()).sum_to_size(w.shape)
+
+
 def product(fault: str = "") -> Any:
     """Return sin(x) * w, whose derivatives have a fault of that name."""
 
@@ -73,6 +91,8 @@ def product(fault: str = "") -> Any:
                 grad_x = grad_x * 2
             elif fault == "large" and x.numel() and float(x.detach().abs().max()) > 100:
                 grad_x = grad_x * 0
+            elif fault == "second of one":
+                grad_x, grad_w = Slopes.apply(g, x, w)
             elif fault == "third":
                 grad_x = Slope.apply(g, x, w)
             elif fault == "second" or (fault == "second in float32" and x.dtype == torch.float32):

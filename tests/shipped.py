@@ -28,13 +28,23 @@ def rules() -> dict[str, Rule]:
 
 
 @cache
-def all_cases() -> list[Case]:
-    """Return the cases as a run of the checkout has them, which also keeps them for the next test process.
-
-    Those that are covered are not among them: they do nothing that others don't do, too.
-    """
+def loaded() -> CaseSet:
+    """Return the cases as a run of the checkout has them, which also keeps them for the next test process."""
     case_set = CaseSet(CASES.parent, CASES.parent / ".pytest_cache" / "d" / "conformance")
-    return [case_set.whole_case(case) for path in case_files([CASES]) for case in case_set.cases(path)]
+    case_set.known += case_files([CASES])
+    case_set.cases(case_set.known[0])
+    return case_set
+
+
+@cache
+def all_cases() -> list[Case]:
+    """Return the cases but those that are covered, which do nothing that others don't do, too."""
+    return [loaded().whole_case(case) for cases in loaded().loaded().values() for case in cases]
+
+
+def all_ids() -> set[str]:
+    """Return the ids of all cases, also of those that are covered."""
+    return {*loaded().ids, *loaded().covered_in}
 
 
 @cache

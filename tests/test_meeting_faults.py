@@ -296,7 +296,7 @@ def cases_of(ways: set[str]) -> list[Case]:
     here = build(torch=torch.__version__.partition("+")[0])
     return [
         case for case in all_cases()
-        if case.id.partition("-on-")[0] in ways and not case.is_covered
+        if case.id.partition("-on-")[0] in ways
         and not known_issues().about(case.id, TARGET, here)
     ]  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from running import ends_its_process, judged, running_engine
 from sessions import Session
-from shipped import CASES, all_cases, one_of, rules, sabotaged, telling
+from shipped import CASES, all_cases, loaded, one_of, rules, sabotaged, telling
 
 from conformance.execution.program import program_of, why_unsupported
 from conformance.language.operations import PREFIX, is_of_operation
@@ -83,6 +83,7 @@ def test_every_rule_has_a_case_or_says_why_not() -> None:
 
 def test_ids_are_unique() -> None:
     assert len({case.id for case in all_cases()}) == len(all_cases())
+    assert loaded().covered_in.keys().isdisjoint(case.id for case in all_cases())
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ WAYS = (
     "incoming gradients", "memory", "writes", "accumulation", "per sample", "saved elsewhere", "on meta",
     "backward three times", "native dtype",
 )  # fmt: skip
-OF_SEVERAL = ("some inputs", "some tangents")  # the ways that need more than one input
+OF_SEVERAL = ("some inputs", "some tangents", "some inputs twice")  # the ways that need more than one input
 PREFIX = "derivatives-of-"  # of the ids of cases of operations
 MAKES = vocabulary.FACTORIES | vocabulary.RANDOM
 

@@ -9,7 +9,7 @@ out and said so; a point where the differences do not converge is not judged. An
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
@@ -47,6 +47,7 @@ from conformance.worker.ways import (
     expanded_inputs,
     natively,
     on_meta,
+    some_inputs_twice,
     some_tangents,
 )
 
@@ -60,12 +61,22 @@ MISSING = re.compile(
 )
 BROADCAST = (["n", "m"], ["m"], ["n", 1])  # shapes of the inputs of an elementwise function
 NATIVE_WAY = "native dtype"
+TWICE = "some inputs twice"  # which is not tried where a way disagrees that takes all inputs, or some once
 COMPLEX = "complex numbers"  # what may be missing of an operation that is there for real ones
 LookedAt = Callable[[Any], Judgement]  # of a trial, or of many numbers
 OWN = frozenset(
     function.__code__.co_filename for function in (natively, points, slopes, Trial.line, Large.line, Operation.values)
 )
-WAYS = (*EVERYWHERE, *SECOND, *ONCE, "some tangents", "backward three times", "on meta", NATIVE_WAY)
+WAYS = (
+    *EVERYWHERE,
+    *SECOND,
+    *ONCE,
+    "some tangents",
+    TWICE,
+    "backward three times",
+    "on meta",
+    NATIVE_WAY,
+)
 
 
 class Found:
@@ -77,6 +88,7 @@ class Found:
         self.told: Dict[str, List[str]] = {way: [] for way in WAYS}
         self.missing: Dict[str, str] = {}
         self.judged: Dict[str, int] = dict.fromkeys(WAYS, 0)
+        self.told_already: Set[str] = set()  # ways that say again what others have said, and weren't tried
 
     def __getitem__(self, way: str) -> List[str]:
         """Return the disagreements of a way; raise Unobservable if nothing can be said of it.
@@ -84,7 +96,9 @@ class Found:
         Of another device not each way is asked, which needn't be said where others are.
         """
         told = self.told[way]
-        is_left_out = self.is_elsewhere and way not in self.missing and any(self.judged.values())
+        is_left_out = way in self.told_already or (
+            self.is_elsewhere and way not in self.missing and any(self.judged.values())
+        )
         if not told and not self.judged[way] and not is_left_out:
             raise Unobservable(self.missing.get(way, "no point could be judged"))
         return told[:MOST_TOLD] + [f"and {len(told) - MOST_TOLD} more"] * (len(told) > MOST_TOLD)
@@ -245,7 +259,7 @@ def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Di
     elif is_telling:  # the gradient is linear in the given one at kinks, too
         ways["backward twice"] = SECOND["backward twice"]
     if is_usual and is_first and row < FULLY:
-        ways.update({**ONCE, "some tangents": some_tangents})
+        ways.update({**ONCE, "some tangents": some_tangents, TWICE: some_inputs_twice})
     if is_usual and is_first and row == 0:
         ways.update({"backward three times": backward_three_times, "on meta": on_meta})
     if name.endswith(EQUAL) and is_first:
@@ -275,6 +289,9 @@ def look(
         told_as, _, narrow = name.partition(": ")
         if not missing.keys().isdisjoint((name, told_as, narrow)) or (narrow and found.told[narrow]):
             continue  # what is wrong in double precision is not told again
+        if name == TWICE and any(found.told.values()):
+            found.told_already.add(name)
+            continue
         try:
             count, told = way(trial.narrowed(dtype) if narrow and isinstance(trial, Trial) else trial)
         except Exception as error:

@@ -267,6 +267,16 @@ class Trial:
             self.second_cached = Slopes(second.low - doubt, second.high + doubt)
         return self.second_cached
 
+    def second_alone(self, chosen: int) -> Slopes:
+        """Return the derivative of the gradients in the direction of one input's tangent alone."""
+        moves: List[Optional[torch.Tensor]] = [None] * len(self.point.values)
+        moves[chosen] = self.tangents()[chosen]
+        found = slopes(self.cpu_gradients, self.point.values, Probes([moves], torch.ones(1, 1), STEPS))
+        second = Slopes(found.low[0], found.high[0])
+        second = second.kept(second.is_single & self.is_smooth)
+        doubt = CANCELLED * bigger(second)
+        return Slopes(second.low - doubt, second.high + doubt)
+
     def third(self, second: Sequence[torch.Tensor]) -> Slopes:
         """Return the derivative of the gradient of the gradient in the direction of the tangents, where that is right.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
 import torch
 
@@ -181,10 +182,71 @@ def some_tangents(trial: Trial) -> Judgement:
             what = f"the tangent by input {chosen} alone"
             return with_facts(trial, what, parts, trial.wrong_tangents_alone(what, found, chosen))
 
+    return joined_unless_missing(functools.partial(of, place) for place in range(len(trial.point.values)))
+
+
+def some_inputs_twice(trial: Trial) -> Judgement:
+    """Differentiate the gradient of one input alone, or the gradients by one input alone: other parts are undefined."""
+    forward = torch.autograd.forward_ad
+
+    def by_tangent(chosen: int) -> Judgement:
+        leaves, tangents = trial.leaves(), trial.on_device(trial.tangents())
+        inputs: List[torch.Tensor] = list(leaves)
+        with forward.dual_level():
+            inputs[chosen] = forward.make_dual(leaves[chosen], tangents[chosen])
+            found = trial.operation.gradients(inputs, trial.on_device(trial.given), create_graph=True)
+            parts = [forward.unpack_dual(each) for each in found]
+            second = [torch.zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts]
+            return trial.wrong(f"the tangent by input {chosen} of the gradient", second, trial.second_alone(chosen))
+
+    def of_gradient(chosen: int) -> Judgement:
+        leaves, given = trial.leaves(), [each.requires_grad_() for each in trial.on_device(trial.given)]
+        second = weighed(trial, leaves, given, chosen, [*leaves, *given])
+        what = f"the gradient by the given gradient of the gradient of input {chosen}"
+        return joined(iter([
+            trial.wrong(
+                f"the gradient of the gradient of input {chosen}", second[: len(leaves)], trial.second_alone(chosen)
+            ),
+            trial.wrong_tangents_alone(what, second[len(leaves) :], chosen),
+        ]))  # fmt: skip
+
+    def alone(chosen: int) -> Judgement:
+        values = trial.on_device(trial.point.values)
+        leaves = [each.clone().requires_grad_(place == chosen) for place, each in enumerate(values)]
+        second = weighed(trial, leaves, trial.on_device(trial.given), chosen, [leaves[chosen]])
+        sides = (side[chosen] for side in trial.by_input(trial.second_alone(chosen)))
+        return trial.wrong(
+            f"the gradient of the gradient by input {chosen}, which alone has one,", second, Slopes(*sides)
+        )
+
+    places = range(len(trial.point.values) if len(trial.point.values) > 1 else 0)
+    return joined_unless_missing(
+        functools.partial(part, place) for part in (of_gradient, alone, by_tangent) for place in places
+    )
+
+
+def weighed(
+    trial: Trial, leaves: Values, given: Values, chosen: int, inputs: Sequence[torch.Tensor]
+) -> List[torch.Tensor]:
+    """Return the gradient by `inputs` of that of one leaf, weighed with its tangent."""
+    results = trial.operation(leaves)
+    pairs = [(end, own) for end, own in zip(results, given) if end.requires_grad]
+    found: Sequence[Optional[torch.Tensor]] = [None] * len(inputs)
+    if pairs:
+        ends, own = zip(*pairs)
+        (first,) = torch.autograd.grad(ends, leaves[chosen], own, create_graph=True, allow_unused=True)
+        if first is not None and first.requires_grad:
+            tangent = trial.on_device(trial.tangents())[chosen]
+            found = torch.autograd.grad(first, inputs, tangent, allow_unused=True)
+    return [torch.zeros_like(each) if own is None else own for each, own in zip(inputs, found)]
+
+
+def joined_unless_missing(parts: Iterable[Callable[[], Judgement]]) -> Judgement:
+    """Return the judgements of those parts that are implemented; if none is, raise what one of them raised."""
     judged, refused = [], None
-    for place in range(len(trial.point.values)):
+    for part in parts:
         try:
-            judged.append(of(place))
+            judged.append(part())
         except NotImplementedError as error:
             refused = error
     if refused is not None and not judged:

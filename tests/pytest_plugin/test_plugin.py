@@ -793,3 +793,12 @@ def test_what_could_not_be_observed_is_counted_and_named(session: Session) -> No
     assert "partly[cpu-float32]" not in result.output
     told = session.run("--device-module", "hides", "-v").output
     assert "  partly[cpu-float32] not observed: a.data_ptr() (cpu shows no addresses)\n" in told
+
+
+def test_files_beside_the_one_that_is_named_are_not_read(session: Session) -> None:
+    session.cases(first=GOOD)
+    session.cases("other.yaml", second=GOOD.replace("is_leaf", "is_laef"))
+    named = session.run("first.yaml")
+    assert (named.status, named.statuses) == (0, {"first": "pass"})
+    assert "other.yaml" not in named.output
+    assert "other.yaml does not load" in session.run().output

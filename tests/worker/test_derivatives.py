@@ -23,6 +23,7 @@ EXPECTED = {
     "alone": "some inputs", "unsaved": "writes", "expanded": "memory", "gaps": "incoming gradients",
     "second in float32": "native dtype", "tangent in float32": "native dtype", "second incoming": "backward twice",
     "second alone": "backward twice", "third": "backward three times", "tangent alone": "some tangents",
+    "second of one": "some inputs twice",
 }  # fmt: skip
 
 
