@@ -36,6 +36,12 @@ def test_each_kind_of_fault_is_found(fault: str) -> None:
     assert EXPECTED[fault] in wrong_ways(product(fault))
 
 
+def test_what_all_inputs_show_is_not_told_again_of_some() -> None:
+    found = derivatives(product("second"), SHAPES)
+    assert found["backward twice"]
+    assert (found["some inputs twice"], found.judged["some inputs twice"]) == ([], 0)
+
+
 @pytest.mark.parametrize(("fault", "is_ordinary"), [("sign", True), ("at zero", False)])
 def test_a_line_tells_whether_a_point_is_ordinary(fault: str, is_ordinary: bool) -> None:
     lines = derivatives(product(fault), SHAPES)["backward"]
