@@ -23,6 +23,8 @@ from conformance.language.files import shipped_cases
 from conformance.results.diff import GATES, MEANINGS
 from conformance.results.store import text_of
 
+READ_BEFORE = ("-o", f"cache_dir={ROOT / '.pytest_cache'}")  # where other tests have cached the cases
+
 
 def run(*command: str, directory: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHONPATH"))}
@@ -32,7 +34,7 @@ def run(*command: str, directory: Path, path: Path | None = None) -> subprocess.
 
 @pytest.mark.slow
 def test_run_runs_the_shipped_cases_from_anywhere(tmp_path: Path) -> None:
-    done = run(sys.executable, "-m", "conformance", "run", "-k", "hooks", directory=tmp_path)
+    done = run(sys.executable, "-m", "conformance", "run", "-k", "hooks", *READ_BEFORE, directory=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "cases/hooks.yaml" in done.stdout
     assert len(list((tmp_path / "reports").glob("torch-*.json"))) == 1
@@ -95,7 +97,8 @@ def test_run_takes_paths_with_a_blank_also_where_a_conftest_brings_the_plugin(tm
         "hardswish-at-its-bounds",
     )
     (tmp_path / "out").mkdir()
-    done = run(sys.executable, "-m", "conformance", "run", "-q", *options, directory=tmp_path, path=ROOT)
+    command = (sys.executable, "-m", "conformance", "run", "-q", *options, *READ_BEFORE)
+    done = run(*command, directory=tmp_path, path=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
     assert list((tmp_path / "out").glob("torch-*.json"))
