@@ -185,8 +185,10 @@ class RunHooks:
             self.conformance.case_set.cases(Path(file))
         self.recorder.why_not_run = why_deselected
         plan = list(dict.fromkeys((case, target) for case, target, _ in collected))
-        cases = (self.conformance.case_set.listed(case) for case in dict.fromkeys(case for case, _ in plan))
-        self.recorder.begin([case for case in cases if case is not None], plan)
+        known, ids = self.conformance.case_set, dict.fromkeys(case for case, _ in plan)
+        for case in ids:
+            known.listed(case)  # a covered one is written out
+        self.recorder.begin([known.ids[case] for case in ids], plan)
 
     def pytest_report_collectionfinish(self) -> list[str]:
         return list(map(printable, self.header())) if self.conformance.scheduler.items else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -115,6 +115,7 @@ class Trial:
         self.second_cached: Optional[Slopes] = None
         self.along: Optional[Slopes] = None  # of the results, by the numbers of one size in each row
         self.alone_cached: Optional[Slopes] = None
+        self.seconds_alone: Dict[int, Slopes] = {}
         if not is_elementwise:
             probes = by_size(point.values, self.tangents())
             found = slopes(self.reference.values, point.values, probes)
@@ -269,13 +270,16 @@ class Trial:
 
     def second_alone(self, chosen: int) -> Slopes:
         """Return the derivative of the gradients in the direction of one input's tangent alone."""
+        if chosen in self.seconds_alone:
+            return self.seconds_alone[chosen]
         moves: List[Optional[torch.Tensor]] = [None] * len(self.point.values)
         moves[chosen] = self.tangents()[chosen]
         found = slopes(self.cpu_gradients, self.point.values, Probes([moves], torch.ones(1, 1), STEPS))
         second = Slopes(found.low[0], found.high[0])
         second = second.kept(second.is_single & self.is_smooth)
         doubt = CANCELLED * bigger(second)
-        return Slopes(second.low - doubt, second.high + doubt)
+        self.seconds_alone[chosen] = Slopes(second.low - doubt, second.high + doubt)
+        return self.seconds_alone[chosen]
 
     def third(self, second: Sequence[torch.Tensor]) -> Slopes:
         """Return the derivative of the gradient of the gradient in the direction of the tangents, where that is right.
