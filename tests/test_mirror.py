@@ -43,7 +43,6 @@ ELSEWHERE = {
     "worker/runner": "worker/test_checks.py",
     "worker/standalone": "render/script/test_script_outcomes.py",
     "worker/landlock": "worker/test_confinement.py",
-    "execution/queue": "execution/test_scheduler.py",
     "execution/worker_process": "execution/test_workers.py",
     "pytest_plugin/distributed": "pytest_plugin/test_gateways.py",
     "pytest_plugin/items": "pytest_plugin/test_plugin.py",

@@ -22,6 +22,10 @@ class Request(msgspec.Struct, kw_only=True):
     is_suspect: bool = False  # whether a worker that was running this has sent what nobody asked for
 
     @property
+    def device(self) -> str:
+        return str(self.program["device"])
+
+    @property
     def is_look(self) -> bool:
         """Whether it only looks, at a graph or at a feature of a device."""
         return self.is_sketch or "feature" in self.program
@@ -44,6 +48,7 @@ class Queue:
         self.waiting: collections.deque[Request] = collections.deque()
         self.long: collections.deque[Request] = collections.deque()
         self.sketches: collections.deque[Request] = collections.deque()
+        self.devices: collections.Counter[str] = collections.Counter()  # how many requests each device has here
 
     def __bool__(self) -> bool:
         return bool(self.waiting or self.long or self.sketches)
@@ -54,6 +59,7 @@ class Queue:
         return self.long if self.tells_long and request.seconds >= LONG_SECONDS else self.waiting
 
     def add(self, request: Request) -> None:
+        self.devices[request.device] += 1
         place = self.place_of(request)
         place.append(request)
         if place is self.long:
@@ -62,6 +68,7 @@ class Queue:
     def put_back(self, requests: Iterable[Request]) -> None:
         """Put requests that a worker did not come to in front of those that wait."""
         for request in reversed(list(requests)):
+            self.devices[request.device] += 1
             self.place_of(request).appendleft(request)
 
     def hurry(self, number: int) -> None:
@@ -78,15 +85,20 @@ class Queue:
         One that `keeps_order` runs what pytest reports next, which must not wait behind a long case. Graphs are
         recorded by a worker that has nothing else to do.
         """
+        # Looked up by device, since a worker that has no part in a device asks at each poll, for thousands of requests.
+        usable = {device for device, waiting in self.devices.items() if waiting and can_run(device)}
+        if not usable:
+            return None
         places = [self.waiting, self.long] if keeps_order else [self.long, self.waiting]
         if is_idle:
             places.append(self.sketches)
         elif keeps_order:
             places.remove(self.long)
         for place in places:
-            for request in place:
-                if can_run(request.program["device"]):
-                    place.remove(request)
+            for at, request in enumerate(place):
+                if request.device in usable:
+                    del place[at]
+                    self.devices[request.device] -= 1
                     return request
         return None
 
@@ -94,10 +106,11 @@ class Queue:
         """Take all requests to record graphs."""
         taken = list(self.sketches)
         self.sketches.clear()
+        self.devices.subtract(request.device for request in taken)
         return taken
 
     def take_all(self) -> list[Request]:
-        taken = [*self.waiting, *self.long, *self.take_sketches()]
-        self.waiting.clear()
-        self.long.clear()
+        taken = [*self.waiting, *self.long, *self.sketches]
+        for place in (self.waiting, self.long, self.sketches, self.devices):
+            place.clear()
         return taken
