@@ -34,6 +34,7 @@ ELSEWHERE = {
     "worker/operation": "worker/test_derivatives.py",
     "worker/trial": "worker/test_derivatives.py",
     "worker/ways": "worker/test_derivatives.py",
+    "worker/ways_twice": "worker/test_derivatives.py",
     "worker/engine": "worker/test_isolation.py",
     "worker/factories": "worker/test_namespace.py",
     "worker/failures": "worker/test_checks.py",

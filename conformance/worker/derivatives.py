@@ -38,18 +38,8 @@ from conformance.worker.points import (
 )
 from conformance.worker.trial import NARROW_COMPLEX, Judgement, Trial
 from conformance.worker.values import Unobservable, plain
-from conformance.worker.ways import (
-    EVERYWHERE,
-    NARROW,
-    ONCE,
-    SECOND,
-    backward_three_times,
-    expanded_inputs,
-    natively,
-    on_meta,
-    some_inputs_twice,
-    some_tangents,
-)
+from conformance.worker.ways import EVERYWHERE, ONCE, expanded_inputs, natively, on_meta, some_tangents
+from conformance.worker.ways_twice import NARROW, SECOND, backward_three_times, some_inputs_twice
 
 BROKEN = re.compile(r"Trying to set a forward gradient that has a different size")  # a formula for tangents gave it
 MOST_TOLD = 4  # disagreements of one way
@@ -65,7 +55,8 @@ TWICE = "some inputs twice"  # which is not tried where a way disagrees that tak
 COMPLEX = "complex numbers"  # what may be missing of an operation that is there for real ones
 LookedAt = Callable[[Any], Judgement]  # of a trial, or of many numbers
 OWN = frozenset(
-    function.__code__.co_filename for function in (natively, points, slopes, Trial.line, Large.line, Operation.values)
+    function.__code__.co_filename
+    for function in (natively, backward_three_times, points, slopes, Trial.line, Large.line, Operation.values)
 )
 WAYS = (
     *EVERYWHERE,

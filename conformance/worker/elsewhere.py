@@ -15,7 +15,8 @@ from conformance.worker.lacking import message_of
 from conformance.worker.operation import Operation
 from conformance.worker.points import EQUAL, FIRST_ALONE, ORDINARY, OTHER, Point
 from conformance.worker.trial import NARROW_COMPLEX, ROUGH, Judgement, Trial
-from conformance.worker.ways import EVERYWHERE, NARROW, ONCE, SECOND, Differentiation, backward, joined, natively
+from conformance.worker.ways import EVERYWHERE, ONCE, Differentiation, backward, joined, natively
+from conformance.worker.ways_twice import NARROW, SECOND
 
 EMPTY = " = 0"  # what names of points without numbers end with
 WIDE = (torch.float32, torch.float64)  # dtypes with the digits that second derivatives need
