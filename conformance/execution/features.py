@@ -11,7 +11,7 @@ FEATURES = (
     *("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool", "float64", "complex128"),
     *("strides", "aliasing-views", "storage", "sparse", "nested", "empty"),
     *("device-module", "random-state", "streams", "amp", "deepcopy", "pickle", "threads", "subclasses", "repr"),
-    "functionalization",
+    *("functionalization", "compiler"),
 )
 
 

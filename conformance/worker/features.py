@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from typing import Any, Callable, Dict
 
 import torch
@@ -167,14 +168,22 @@ def has_repr(device: str) -> Any:
     return "requires_grad=True" in repr(leaf)
 
 
-def has_functionalization(device: str) -> Any:
-    def double(there: torch.Tensor) -> torch.Tensor:
-        return there * 2
+def double(there: torch.Tensor) -> torch.Tensor:
+    return there * 2
 
+
+def has_functionalization(device: str) -> Any:
     functionalize = getattr(getattr(torch, "func", None), "functionalize", None)
     if functionalize is None or not can(double, device):  # before torch 2.0, or for another reason
         return True
     return functionalize(double)(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
+
+
+def has_compiler(device: str) -> Any:
+    if not hasattr(torch, "compile") or not can(double, device):  # before torch 2.0, or for another reason
+        return True
+    importlib.import_module("torch._dynamo").reset()
+    return torch.compile(double, backend="aot_eager")(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
 
 
 # Each is given a device, and returns something false or raises an error where the device lacks the feature.
@@ -200,6 +209,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "subclasses": has_subclasses,
     "repr": has_repr,
     "functionalization": has_functionalization,
+    "compiler": has_compiler,
 }
 
 

@@ -97,8 +97,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the type and the words of an error, which are the same each time that it is raised."""
-    return f"{type(error).__name__}: {ADDRESS.sub('0x…', one_line(str(error)))[:REASON]}"
+    """Return the type and the words of an error, which are the same each time that it is raised.
+
+    Where the compiler was in a program is left out.
+    """
+    text, _, _ = one_line(str(error)).partition(" from user code: ")
+    return f"{type(error).__name__}: {ADDRESS.sub('0x…', text)[:REASON]}"
 
 
 def may_be_lacking(error: BaseException) -> bool:

@@ -300,7 +300,8 @@ class Prober:
             self.operations[key] = why_failing(call, self.device, self.wait)
         why = self.operations[key]
         name = resolve_name(call.operation) or call.operation
-        return f"{name} does not work on {self.device} in {', '.join(call.dtypes)}: {why}" if why else None
+        kinds = f" in {', '.join(call.dtypes)}" if call.dtypes else ""
+        return f"{name} does not work on {self.device}{kinds}: {why}" if why else None
 
 
 def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:

@@ -105,8 +105,10 @@ class Runner:
                 return why
         recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
         self.run(program, within(functions, recorder))
-        if recorder.raised is not None and message_of(recorder.raised.error) not in errors and functions.raised is None:
-            # Some operations of a device raise another error while they are looked at; functions don't.
+        is_seen = recorder.raised is not None and message_of(recorder.raised.error) in errors
+        if errors and not is_seen and functions.raised is None:
+            # Some operations of a device raise another error while they are looked at, and torch.tensor() hides what it
+            # does; functions don't.
             functions = FunctionRecorder(self.device, is_on=True)
             self.run(program, within(functions))
         why = self.why_raised(errors, recorder.raised, functions.raised)
@@ -115,6 +117,8 @@ class Runner:
             why = why_lacking(recorder.raised.error, self.device, "", self.declared)
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
+        if why is None and has_compiled(program["steps"], answer["step"]) and self.prober.lacks("compiler"):
+            why = f"{self.device} lacks compiler: {self.prober.why_missing('compiler')}"
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
         limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.warned, self.device)}
         return why or why_limited(program, answer, limits, limited)
@@ -148,6 +152,11 @@ class Runner:
         if recorder.raised is None:  # some formulas are others while they are looked at
             return self.prober.why_as_before(told)
         return self.why_raised({told: may_be_lacking(error)}, recorder.raised, functions.raised)
+
+
+def has_compiled(steps: Sequence[Dict[str, Any]], last: int) -> bool:
+    """Whether a case has compiled a function when it comes to its step `last`."""
+    return any("compiled(" in repr(step) for step in steps if step["number"] <= last)
 
 
 def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool:

@@ -11,10 +11,11 @@ import torch
 from running import case_of, request_of, running_engine
 
 from conformance.worker.beside import Beside
+from conformance.worker.features import FEATURES
 from conformance.worker.isolation import GlobalState
 from conformance.worker.limited import LIMITS, is_alike
 from conformance.worker.notes import Notes
-from conformance.worker.probing import Call
+from conformance.worker.probing import Call, Prober
 from conformance.worker.runner import Runner, limits_of_copies, why_limited
 
 DIGITS = """
@@ -169,26 +170,60 @@ def test_a_process_beside_this_one_answers_until_it_ends() -> None:
     other.close()
 
 
-def test_an_operation_that_fails_otherwise_while_it_is_looked_at_is_found_by_its_function(
-    monkeypatch: pytest.MonkeyPatch,
+def run_on_meta(*statements: str) -> tuple[Runner, dict[str, Any], dict[str, Any]]:
+    """Return a runner, the program of these steps, and its answer to it."""
+    runner = Runner("meta", GlobalState(), Notes(), {})
+    steps = [{"number": number, "line": 1, "do": each} for number, each in enumerate(statements)]
+    program = {"file": "a.yaml", "dtype": "float32", "steps": steps}
+    return runner, program, runner.run(program)
+
+
+@pytest.mark.parametrize(
+    "seen", [None, Call(torch.ops.aten.clone.default, ((torch.ones(1),), {}), RuntimeError("another"))]
+)
+def test_an_operation_that_is_not_seen_to_fail_is_found_by_its_function(
+    seen: Call | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = Call(torch.ops.aten.clone.default, ((torch.ones(1),), {}), RuntimeError("another"))
-
     class Seeing(contextlib.nullcontext):  # type: ignore[type-arg]
-        """Stands for a recorder under which the device raises another error."""
+        """Stands for a recorder under which the device raises no error, or another."""
 
-        raised = other
+        raised = seen
 
         def __init__(self, *_: object) -> None:
             self.used: set[str] = set()
             super().__init__()
 
-    runner = Runner("meta", GlobalState(), Notes(), {})
-    steps = [{"number": 0, "line": 1, "do": "x = zeros(())\nx.item()"}]
-    program = {"file": "a.yaml", "dtype": "float32", "steps": steps}
-    answer = runner.run(program)
+    runner, program, answer = run_on_meta("x = zeros(())\nx.item()")
     assert answer["status"] == "error"
     monkeypatch.setattr("conformance.worker.runner.Recorder", Seeing)
     why = runner.why_lacking(program, answer, lambda *_: None)
     assert why is not None
     assert why.startswith("torch.Tensor.item does not work on meta in float32: ")
+
+
+def test_a_case_that_has_compiled_a_function_is_excused_where_the_compiler_does_not_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: str) -> None:
+        raise NotImplementedError("no storage")
+
+    compiles = [
+        "fast = compiled(lambda t: t * 2)",
+        "y = fast(ones(2))",
+        "raise ValueError('it is swallowed, and wrong')",
+    ]
+    monkeypatch.setitem(FEATURES, "compiler", refuse)
+    runner, program, answer = run_on_meta(*compiles)
+    assert answer["status"] == "error"
+    assert (
+        runner.why_lacking(program, answer, lambda *_: None) == "meta lacks compiler: NotImplementedError: no storage"
+    )
+    runner, program, answer = run_on_meta(*reversed(compiles))
+    assert runner.why_lacking(program, answer, lambda *_: None) is None
+    monkeypatch.setitem(FEATURES, "compiler", lambda _: True)
+    runner, program, answer = run_on_meta(*compiles)
+    assert runner.why_lacking(program, answer, lambda *_: None) is None
+
+
+def test_the_compiler_is_there_on_the_cpu() -> None:
+    assert Prober("cpu").tried("compiler") == ""
