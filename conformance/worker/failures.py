@@ -9,12 +9,14 @@ from typing import Any, Dict, List, Optional
 
 import torch
 
+from conformance.worker.storage import keeps_strides
 from conformance.worker.values import FULL_DEVICES, one_line, plain
 
 MESSAGE = 2000  # how many characters of an error's message are kept
 TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
 CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # added to messages by pybind11
 FALLS_BACK = re.compile(r"fall\w*[ _-]?back.{,60}\bcpu\b|\bcpu[ _-]fall", re.IGNORECASE | re.DOTALL)
+OF_LAYOUT = re.compile(r"do not obey the gradient layout contract")  # once a process, in whichever case is the first
 ORIGIN = re.compile(r"\(Triggered internally at (.*):\d+")  # added to warnings of C++
 SOURCES = re.compile(r"(?:^|[/\\])(?:aten|c10|torch|functorch)[/\\](?:src|csrc|include|core|util)[/\\]")  # PyTorch's
 
@@ -62,7 +64,7 @@ def is_of_back_end(warning: warnings.WarningMessage, device: str) -> bool:
     kind, text = device.partition(":")[0], str(warning.message)
     if kind == "cpu":
         return False
-    if FALLS_BACK.search(text):
+    if FALLS_BACK.search(text) or (OF_LAYOUT.search(text) and not keeps_strides(kind)):
         return True
     origin = ORIGIN.search(text)
     if origin is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
+import re
 import time
 import warnings
 from functools import partial
@@ -36,6 +38,7 @@ from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_
 from conformance.worker.storage import why_hidden
 from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, one_line, plain
 
+IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 TOLD = 40  # characters of an error's message by which it is known again
 LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
@@ -396,7 +399,13 @@ class CaseRun:
                     difference = ("no error", plain(error))
                     exception = exception_name(error)
                     error.__traceback__ = None
-                if difference is not None:
+                if difference is None:
+                    continue
+                hidden = why_hidden(text_behind(entry["subject"], self.steps), self.device)
+                if hidden:
+                    self.judged -= 1
+                    self.unobserved.append({"line": line, "path": path, "reason": hidden})
+                else:
                     failures.append(failure(line, path, *difference, exception))
         if not failures:
             return None
@@ -440,6 +449,22 @@ class CaseRun:
     def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `internal-error` if the suite itself raised `error`."""
         return internal_error(error) if is_of_the_suite(error, self.file) else None
+
+
+def text_behind(subject: str, steps: Sequence[Dict[str, Any]]) -> str:
+    """Return an expression with all statements that its names come from: functions, and what was computed with them."""
+    found, wanted = [subject], set(IDENTIFIER.findall(subject))
+    for step in reversed([each for each in steps if "do" in each]):
+        tree = ast.walk(compile(step["do"], "", "exec", ast.PyCF_ONLY_AST))
+        nodes = [each for each in tree if isinstance(each, (ast.FunctionDef, ast.ClassDef, ast.Name))]
+        made = {
+            each.id if isinstance(each, ast.Name) else each.name
+            for each in nodes if not (isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+        }  # fmt: skip
+        if wanted & made:
+            found.append(step["do"])
+            wanted.update(each.id for each in nodes if isinstance(each, ast.Name))
+    return "\n".join(found)
 
 
 def call(function: Callable[..., Any], *args: Any) -> Any:

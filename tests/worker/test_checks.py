@@ -15,7 +15,7 @@ from running import FIRST, outcome_of_steps, running_engine
 
 from conformance.language.schema import load_schema
 from conformance.render.script.carried import PIECES, entry
-from conformance.worker import checks, storage
+from conformance.worker import checks, failures, storage
 from conformance.worker.checks import CHECKS as REGISTRY
 from conformance.worker.checks import class_of, is_node_of
 from conformance.worker.engine import Engine
@@ -619,6 +619,28 @@ def test_a_device_without_strides_is_not_asked_for_them(engine: Engine, monkeypa
     assert outcome_of_steps(engine, only, "meta")["status"] == "pass"  # that there is a gradient was seen
 
 
+def test_what_a_step_has_read_of_strides_that_a_device_does_not_keep_fails_nothing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = """
+    - |
+      def places(t):
+          return list(t.stride())
+    - a = ones(2, 3)
+    - seen = [places(a), 1]
+    - again = seen
+    - expect: {again: [[1, 2], 1]}
+    - expect: {a: {shape: [2, 3]}}
+    """
+    assert outcome_of_steps(engine, steps, "meta")["status"] == "fail"
+    monkeypatch.setattr(storage, "keeps_strides", lambda kind: kind != "meta")
+    outcome = outcome_of_steps(engine, steps, "meta")
+    assert outcome["status"] == "pass"
+    assert [(each["path"], each["reason"]) for each in outcome["unobserved"]] == [("again", "meta keeps no strides")]
+    assert outcome_of_steps(engine, steps.replace("{a: {shape: [2, 3]", "{a: {shape: [3]"), "meta")["status"] == "fail"
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "fail"
+
+
 def test_an_error_of_looking_is_an_error_on_the_cpu_only(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: torch.Tensor) -> None:
         raise RuntimeError("no storage")
@@ -683,6 +705,16 @@ def test_a_warning_of_a_back_end_is_none_of_autograd(warning: warnings.WarningMe
 def test_a_warning_of_torch_counts_on_every_device(warning: warnings.WarningMessage) -> None:
     nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
     assert failures_of_warnings(nothing, [*OF_BACK_ENDS, warning], "mps") != []
+
+
+def test_a_warning_of_strides_is_one_of_a_device_that_keeps_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = "(Triggered internally at /pytorch/torch/csrc/autograd/functions/accumulate_grad.h:252.)"
+    contract = warned(f"grad and param do not obey the gradient layout contract. grad.sizes() = [1] {where}")
+    nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
+    assert failures_of_warnings(nothing, [contract], "meta") != []
+    monkeypatch.setattr(failures, "keeps_strides", lambda _: False)
+    assert failures_of_warnings(nothing, [contract], "meta") == []
+    assert failures_of_warnings(nothing, [contract], "cpu") != []
 
 
 class OfDevice(torch.Tensor):  # type: ignore[misc]  # torch has no types for it
