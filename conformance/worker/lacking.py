@@ -17,6 +17,7 @@ LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
     r"|is not implemented for (?:the )?\S+|\[NOT IMPLEMENTED\]|has no lowering|only supports? float"
     r"|has no implementation for the backend|must be contiguous"
+    r"|Cannot access (?:data pointer|storage) of Tensor that doesn't have storage"
     r"|__torch_dispatch__ handlers returned NotImplemented"
     r"|during the functionalization pass\. For now, this is not supported"
     r"|We only support functionalizing operators"
