@@ -39,6 +39,7 @@ from conformance.worker.storage import why_hidden
 from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, one_line, plain
 
 IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
+OF_HOLDERS = re.compile(r"\bweakref\b|\buse_count\b")  # of what looks at who else has a tensor
 TOLD = 40  # characters of an error's message by which it is known again
 LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
@@ -107,7 +108,7 @@ class Runner:
             if why is not None:
                 return why
         recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
-        self.run(program, within(functions, recorder))
+        looked_at = self.run(program, within(functions, recorder))
         is_seen = recorder.raised is not None and message_of(recorder.raised.error) in errors
         if errors and not is_seen and functions.raised is None:
             # Some operations of a device raise another error while they are looked at, and torch.tensor() hides what it
@@ -115,9 +116,11 @@ class Runner:
             functions = FunctionRecorder(self.device, is_on=True)
             self.run(program, within(functions))
         why = self.why_raised(errors, recorder.raised, functions.raised)
-        if why is None and recorder.raised is not None and is_told_in(failures, recorder.raised.error):
-            # The case has caught it: what it logs or compares shows it.
-            why = why_lacking(recorder.raised.error, self.device, "", self.declared)
+        behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
+        if why is None and recorder.raised is not None:
+            why = self.why_caught(recorder.raised, failures, behind)
+        if why is None and looked_at["status"] == "pass" and OF_HOLDERS.search("\n".join([behind, *errors])):
+            why = f"{self.device} holds what it computes with until that is done"
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
         if why is None and has_compiled(program["steps"], answer["step"]) and self.prober.lacks("compiler"):
@@ -134,6 +137,17 @@ class Runner:
         if why is None and called is not None and message_of(called.error) in errors:
             why = self.prober.why_not_working(called)
         return why
+
+    def why_caught(self, call: Call, failures: Sequence[Dict[str, Any]], behind: str) -> Optional[str]:
+        """Return what the device lacks that raised an error which the case has caught.
+
+        What it logs or compares shows the error, or goes by it: `behind` is the text of that.
+        """
+        catches = "except " in behind
+        why = None
+        if catches or is_told_in(failures, call.error):
+            why = why_lacking(call.error, self.device, "", self.declared)
+        return why or (self.prober.why_lacking(call) if catches else None)
 
     def collect(self) -> int:
         """Collect garbage once the device is done, which holds what it computes with."""
@@ -454,7 +468,10 @@ class CaseRun:
 def text_behind(subject: str, steps: Sequence[Dict[str, Any]]) -> str:
     """Return an expression with all statements that its names come from: functions, and what was computed with them."""
     found, wanted = [subject], set(IDENTIFIER.findall(subject))
-    for step in reversed([each for each in steps if "do" in each]):
+    statements = [each for each in steps if "do" in each]
+    if "log" in wanted:
+        return "\n".join([subject, *(each["do"] for each in statements)])
+    for step in reversed(statements):
         tree = ast.walk(compile(step["do"], "", "exec", ast.PyCF_ONLY_AST))
         nodes = [each for each in tree if isinstance(each, (ast.FunctionDef, ast.ClassDef, ast.Name))]
         made = {

@@ -227,3 +227,53 @@ def test_a_case_that_has_compiled_a_function_is_excused_where_the_compiler_does_
 
 def test_the_compiler_is_there_on_the_cpu() -> None:
     assert Prober("cpu").tried("compiler") == ""
+
+
+CATCHES = """
+    - n = 2
+    - |
+      def refused():
+          try:
+              ones(2).nonzero()
+          except RuntimeError:
+              return True
+          return False
+    - expect: {refused(): false}
+    """
+
+
+def why_on_meta(steps: str) -> str | None:
+    """Return what the suite says that this device lacks for a case that fails there."""
+    runner, program = Runner("meta", GlobalState(), Notes(), {}), request_of(case_of(steps), "meta")
+    answer = runner.run(program)
+    assert answer["status"] == "fail"
+    return runner.why_lacking(program, answer, lambda *_: None)
+
+
+def test_a_missing_operation_whose_error_a_case_has_caught_is_missing() -> None:
+    assert (why_on_meta(CATCHES) or "").startswith("NotImplementedError: The register_meta function")
+    assert why_on_meta(CATCHES.replace("false}", "true}") + '- expect: {n: 3}') is None
+
+
+HOLDS = """
+    - x = ones(2)
+    - y = x + x
+    - seen = weakref.ref(x)
+    - del x
+    - expect: {seen() is None: true}
+    """
+
+
+def test_what_a_device_holds_until_it_is_done_is_not_asked_to_be_freed(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[object] = []
+    add = torch.Tensor.__add__
+
+    def held_add(*args: Any) -> Any:
+        held.append(args)
+        return add(*args)
+
+    monkeypatch.setattr(torch.Tensor, "__add__", held_add)
+    assert why_on_meta(HOLDS) is None
+    monkeypatch.setattr("conformance.worker.probing.finish", lambda *_: held.clear())
+    assert why_on_meta(HOLDS) == "meta holds what it computes with until that is done"
+    assert why_on_meta(HOLDS.replace("true", "3")) is None
