@@ -107,7 +107,10 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         tuple[str, ...], Meta(description="What its outcomes say alike, without what differs from case to case.")
     ]
     op: Annotated[str, Meta(description="The operator that a message names, or a suspected operation.")] = ""
-    topic: Annotated[str, Meta(description="The topic of its cases, where nothing tells more.")] = ""
+    topic: Annotated[
+        str,
+        Meta(description="The topic of its cases, or the program or way that they share, where nothing tells more."),
+    ] = ""
     counts: Annotated[
         dict[Status, Annotated[int, Meta(ge=1)]], Meta(description="How many outcomes there are of each status.")
     ]

@@ -17,11 +17,12 @@ from conformance.model.status import RED, TABLE
 from conformance.results.signature import CHECKS, ON_VALUES, caller, operator, signature
 
 Group = tuple[Cause, Sequence[Outcome]]
-Suspect = tuple[str, str]  # an operation or a topic; the other is empty
+Suspect = tuple[str, str]  # an operation, or a topic, program or way; the other is empty
 Key = tuple[bool, str, str, str]  # whether it is red, then the signature, the op and the topic that tell it from others
 
 TOLD = RED | {"unsupported"}
 FEWEST = 3  # outcomes that make an operation suspect: fewer can have one in common by chance
+ON = "-on-"  # in the id of a case of an equivalence, between the way and the program
 MOST_NAMED = 3  # operations of one step
 USED = re.compile(r"\.([a-z_]\w*)|\b([a-z_]\w*)\(")
 OF_TORCH = ("torch", "nn.functional", "linalg", "fft", "special", "sparse")
@@ -93,35 +94,55 @@ def suspects(
 ) -> dict[Pair, Suspect]:
     """Return the operation or topic that outcomes with wrong values seem to owe them to, for those that have one.
 
-    It is one of which more outcomes are wrong than right on a device, among all that use or are about it. The one that
-    stands out most explains its outcomes, and the next one is sought for those that are left.
+    It is one of which more outcomes are wrong than right on a device, among all that use or are about it; all ways that
+    one program is tried in count as one there, as they share its faults. What stands out most explains its outcomes,
+    and the next one is sought for those that are left.
     """
     found: dict[Pair, Suspect] = {}
     by_device = {device: own for device, own in on_devices(wrong).items() if len(own) >= FEWEST}
     right = on_devices(passed) if by_device else {}
-    of = {case: suspects_in(record) for case, record in records.items()} if by_device else {}
+    parts = parts_of(records) if by_device else {}
+    of = {case: suspects_in(record, parts) for case, record in records.items()} if by_device else {}
+
+    def kinds(outcomes: Iterable[Outcome]) -> Counter[Suspect]:
+        seen = {(each, kind) for outcome in outcomes for each, kind in of[outcome.case].items()}
+        return Counter(each for each, _ in seen)
+
     for device, outcomes in by_device.items():
         left = outcomes
-        held = Counter(each for outcome in right.get(device, ()) for each in of[outcome.case])
+        held = kinds(right.get(device, ()))
         while True:
-            failed = Counter(each for outcome in left for each in of[outcome.case])
+            explained = Counter(each for outcome in left for each in of[outcome.case])
+            failed = kinds(left)
             rated = {
-                each: count**2 / (count + held[each])
-                for each, count in failed.items()
-                if count >= FEWEST and count > held[each]
+                each: count * failed[each] / (failed[each] + held[each])
+                for each, count in explained.items()
+                if failed[each] >= FEWEST and failed[each] > held[each]
             }
             if not rated:
                 break
-            worst = max(
-                rated, key=lambda each: (rated[each], not each[0], each)
-            )  # of equals the topic, which says less
+            worst = max(rated, key=lambda each: (rated[each], not each[0], each))  # of equals what says less, a topic
             found.update((outcome.pair, worst) for outcome in left if worst in of[outcome.case])
             left = [outcome for outcome in left if worst not in of[outcome.case]]
     return found
 
 
-def suspects_in(record: CaseRecord) -> frozenset[Suspect]:
-    return frozenset([*((name, "") for name in operations_in(record.yaml)), ("", record.topic)])
+def parts_of(records: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the way and the program of each case that tries one of several ways on one of several programs."""
+    split = {case: (way, program) for case in records for way, on, program in [case.partition(ON)] if on}
+    ways, programs = (Counter(each[place] for each in split.values()) for place in (0, 1))
+    return {case: parts for case, parts in split.items() if min(ways[parts[0]], programs[parts[1]]) >= FEWEST}
+
+
+def suspects_in(record: CaseRecord, parts: Mapping[str, tuple[str, str]]) -> dict[Suspect, str]:
+    """Return what an outcome of a case may owe a wrong value to; outcomes of one of these texts count once for it."""
+    way, program = parts.get(record.id, ("", record.id))
+    found: dict[Suspect, str] = dict.fromkeys(
+        [*((name, "") for name in operations_in(record.yaml)), ("", record.topic)], program
+    )
+    if way:
+        found.update({("", part.replace("-", " ")): record.id for part in (way, program)})
+    return found
 
 
 def on_devices(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:

@@ -29,6 +29,7 @@ NONZERO = re.compile(r"[1-9]|[a-z]{2}")
 REPLACED = [
     (re.compile(pattern), instead)
     for pattern, instead in {
+        r"\s*from user code:(?s:.*)": "",  # where the compiler was, and how to be told more
         r"0x[0-9a-fA-F]+": "0x…",
         r"(?:\.{0,2}/)?(?:[\w.+~@-]+/)+(?=[\w+-]+\.[A-Za-z])": "",  # the directories of a file
         r"(?:(?<![\w)\]])[-+])?\b\d+(?:\.\d+)*(?:e[-+]?\d+|x\d+|st|nd|rd|th|j)*\b(?:\.(?=[,\])]))?": "N",

@@ -108,6 +108,19 @@ def test_a_topic_is_named_where_it_explains_more_than_an_operation() -> None:
     ]
 
 
+def test_a_program_or_a_way_is_named_where_an_equivalence_fails_with_it() -> None:
+    wrong, ways, programs = failed("x.grad", "[1.0]", "[2.0]"), "pqrs", ("a-map", "a-view-on-top", "a-sum", "a-rest")
+    names = [f"{way}-or-not-on-{program}" for way in ways for program in programs]
+    cases = {name: using(name, "mul" if "a-map" in name else "exp", "sum", topic="Equivalences") for name in names}
+    by_program = {name: wrong if "a-view" in name else GOOD for name in names}
+    assert titles(by_program, **cases) == [(4, "a view on top: grad: another value")]
+    by_way = {name: wrong if name.startswith("q-") else GOOD for name in names}
+    assert titles(by_way, **cases) == [(4, "q or not: grad: another value")]
+    more = {name: using(name, "mul") for name in ("t", "u")}
+    by_operation = {name: wrong if "a-map" in name or name in more else GOOD for name in [*names, *more]}
+    assert titles(by_operation, **cases, **more) == [(6, "mul: grad: another value")]
+
+
 def test_devices_are_suspected_each_by_itself() -> None:
     wrong = failed("x.grad", "[1.0]", "[2.0]")
     cases = [using(name, "sigmoid", topic=f"Topic {name}") for name in "abc"]

@@ -252,7 +252,7 @@ def why_on_meta(steps: str) -> str | None:
 
 def test_a_missing_operation_whose_error_a_case_has_caught_is_missing() -> None:
     assert (why_on_meta(CATCHES) or "").startswith("NotImplementedError: The register_meta function")
-    assert why_on_meta(CATCHES.replace("false}", "true}") + '- expect: {n: 3}') is None
+    assert why_on_meta(CATCHES.replace("false}", "true}") + "- expect: {n: 3}") is None
 
 
 HOLDS = """
