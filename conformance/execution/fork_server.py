@@ -207,10 +207,15 @@ class ForkServer:
         time.sleep(STACK_SECONDS)
 
     def kill(self, number: int) -> None:
-        """Kill a worker with the processes that it has started; this process if the worker has not been forked yet."""
-        if number not in self.pids:
-            self.read(0.0)
+        """Kill a worker with the processes that it has started; this process if the worker has not been forked yet.
+
+        A worker may have answered, and this process not yet have said which it is.
+        """
+        deadline = time.monotonic() + END_SECONDS
+        while number not in self.pids and not self.is_over and time.monotonic() < deadline:
+            self.read(END_SECONDS)
         pid = self.pids.get(number, self.process.pid)
+        self.is_over = self.is_over or pid == self.process.pid
         if pid != GONE:
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)

@@ -44,10 +44,13 @@ def listen(may_fork: bool) -> Streams:
             control.sendall(json.dumps(message).encode("ascii") + b"\n")
 
     def reap(*_: Any) -> None:
+        # Another that ends now must not be reaped twice.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         for pid in list(workers):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 send(worker=workers.pop(pid), status=exit_status(status))
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     end_with_parent()
     signal.signal(signal.SIGCHLD, reap)

@@ -113,6 +113,39 @@ def test_a_worker_that_ends_between_requests_is_blamed_on_none_and_replaced(work
 
 
 @on_linux
+def test_a_worker_that_answers_before_its_pid_is_told_can_be_ended_alone(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = workers.server
+    assert server is not None
+    pids(workers)
+    told, read = server.pids.copy(), server.read
+    server.pids.clear()
+
+    def late(seconds: float) -> None:
+        if seconds:
+            server.pids.update(told)
+        read(0.0)
+
+    monkeypatch.setattr(server, "read", late)
+    workers.workers[0].process.close()
+    workers.remove(workers.workers[0])
+    assert server.process.poll() is None
+    assert server.can_start()
+    workers.start_missing()
+    assert [answer["status"] for answer in answers_of(workers, [GOOD])] == ["pass"]
+    assert workers.server is server
+
+
+@on_linux
+def test_nothing_is_asked_of_a_process_that_was_killed_in_place_of_a_worker(workers: Workers) -> None:
+    server = workers.server
+    assert server is not None
+    server.kill(server.started)  # of which it says nothing
+    assert not server.can_start()
+
+
+@on_linux
 def test_when_the_process_ends_that_workers_are_forked_from_none_of_their_cases_is_blamed(workers: Workers) -> None:
     assert workers.server is not None
     workers.widen(2)
