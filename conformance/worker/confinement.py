@@ -21,6 +21,7 @@ import tempfile
 from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence
 
 from conformance.worker import landlock, seccomp
+from conformance.worker.variables import forget_variables
 
 KINDS = ("files", "processes", "sockets")  # what can be left open
 OF_SYSTEM = (
@@ -62,6 +63,7 @@ def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any
         os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     if not opened:
         drop_capabilities()
+        forget_variables()
     if library.prctl(PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0))) != 0:
         return {"holds": holds, "opened": sorted(opened), "lacks": ["this kernel lets no process give up privileges"]}
     if set(opened) != set(KINDS):

@@ -48,6 +48,12 @@ def read(path: str) -> str:
     return Path(path).read_text(encoding="utf-8", errors="replace")[:100] or "nothing"
 
 
+def shown(variable: str) -> str:
+    """Return what the kernel shows of a variable."""
+    text = Path("/proc/self/environ").read_text(encoding="utf-8")
+    return text[text.index(variable) :][:100]
+
+
 def mapped(path: str) -> str:
     with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory:
         return memory[:100].decode()
@@ -103,7 +109,15 @@ def attempts(place: str, pid: int) -> dict[str, dict[str, Callable[[], object]]]
     of_family = {"AF_NETLINK": socket.SOCK_RAW, "AF_PACKET": socket.SOCK_RAW, "AF_CAN": socket.SOCK_RAW,
                  "AF_ALG": socket.SOCK_SEQPACKET}  # fmt: skip
     families = ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_VSOCK", "AF_CAN", "AF_ALG", "AF_TIPC")
+    library_getenv = LIBRARY.getenv
+    library_getenv.restype = ctypes.c_char_p
     return {
+        "variables": {
+            "Python's": lambda: os.environ["UNRELATED"],
+            "Python's first": lambda: os.fsdecode(vars(sys.modules["posix"])["environ"][b"UNRELATED"]),
+            "a library's": lambda: library_getenv(b"UNRELATED").decode(),
+            "the kernel's": lambda: shown("UNRELATED"),
+        },
         "read": {
             "a file": lambda: read(secret),
             "a file by its number": lambda: os.read(call("openat", -100, old, 0, 0), 99).decode(),
@@ -213,8 +227,8 @@ def still_works(place: str) -> dict[str, str]:
     thread = threading.Thread(target=told.append, args=["ran"])
     thread.start()
     thread.join()
-    os.ftruncate(int(os.environ["NOTES"]), 0)
-    os.pwrite(int(os.environ["NOTES"]), b"noted", 0)
+    os.ftruncate(int(os.environ["CONFORMANCE_NOTES"]), 0)
+    os.pwrite(int(os.environ["CONFORMANCE_NOTES"]), b"noted", 0)
     with tempfile.TemporaryDirectory() as own:
         Path(own, "first").write_text("first")
         Path(own, "first").rename(f"{own}/second")
