@@ -1,13 +1,14 @@
 """Groups what is red, and what is unsupported, by cause: each is told once, with its smallest case.
 
 Outcomes of one cause have a signature in common. Where that says too little, of a wrong value or of a worker that died,
-the operations in the text of the cases tell causes apart, and failing that the topics.
+the operations in the text of the cases tell causes apart, and failing that the topics. Workers that die wherever there
+are complex numbers do so for one cause.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from conformance.language.operations import PREFIX
 from conformance.language.vocabulary import ATTRIBUTES, FACTORIES, NAMESPACES
@@ -17,11 +18,13 @@ from conformance.model.status import RED, TABLE
 from conformance.results.signature import CHECKS, ON_VALUES, caller, operator, signature
 
 Group = tuple[Cause, Sequence[Outcome]]
-Suspect = tuple[str, str]  # an operation, or a topic, program or way; the other is empty
+Suspect = tuple[str, str]  # an operation or kind of numbers, or a topic, program or way; the other is empty
 Key = tuple[bool, str, str, str]  # whether it is red, then the signature, the op and the topic that tell it from others
 
 TOLD = RED | {"unsupported"}
 FEWEST = 3  # outcomes that make an operation suspect: fewer can have one in common by chance
+COMPLEX: Suspect = ("complex numbers", "")
+OF_COMPLEX = re.compile(r"\bcomplex(?:64|128)?\b|\d[jJ]\b")
 ON = "-on-"  # in the id of a case of an equivalence, between the way and the program
 MOST_NAMED = 3  # operations of one step
 USED = re.compile(r"\.([a-z_]\w*)|\b([a-z_]\w*)\(")
@@ -44,7 +47,9 @@ def groups_of(outcomes: Iterable[Outcome], records: Mapping[str, CaseRecord]) ->
     known = list(outcomes)
     signatures = {outcome.pair: signature(outcome) for outcome in known if outcome.status in TOLD}
     wrong = [each for each in known if each.status in RED and signatures[each.pair].startswith(ON_VALUES)]
-    suspected = suspects(wrong, [each for each in known if each.status == "pass"], records)
+    ended = [each for each in known if each.status == "crash"]
+    passed = [each for each in known if each.status == "pass"]
+    suspected = {**suspects(ended, passed, records, {COMPLEX}), **suspects(wrong, passed, records)}
     groups: dict[Key, list[Outcome]] = {}
     for outcome in known:
         if outcome.status in TOLD:
@@ -90,9 +95,12 @@ def size_of(record: CaseRecord) -> tuple[int, int]:
 
 
 def suspects(
-    wrong: Iterable[Outcome], passed: Iterable[Outcome], records: Mapping[str, CaseRecord]
+    wrong: Iterable[Outcome],
+    passed: Iterable[Outcome],
+    records: Mapping[str, CaseRecord],
+    among: Container[Suspect] | None = None,
 ) -> dict[Pair, Suspect]:
-    """Return the operation or topic that outcomes with wrong values seem to owe them to, for those that have one.
+    """Return what outcomes seem to owe their faults to, for those that have such a thing; only `among` these if given.
 
     It is one of which more outcomes are wrong than right on a device, among all that use or are about it; all ways that
     one program is tried in count as one there, as they share its faults. What stands out most explains its outcomes,
@@ -117,7 +125,7 @@ def suspects(
             rated = {
                 each: count * failed[each] / (failed[each] + held[each])
                 for each, count in explained.items()
-                if failed[each] >= FEWEST and failed[each] > held[each]
+                if failed[each] >= FEWEST and failed[each] > held[each] and (among is None or each in among)
             }
             if not rated:
                 break
@@ -140,6 +148,8 @@ def suspects_in(record: CaseRecord, parts: Mapping[str, tuple[str, str]]) -> dic
     found: dict[Suspect, str] = dict.fromkeys(
         [*((name, "") for name in operations_in(record.yaml)), ("", record.topic)], program
     )
+    if OF_COMPLEX.search(record.yaml):
+        found[COMPLEX] = program
     if way:
         found.update({("", part.replace("-", " ")): record.id for part in (way, program)})
     return found

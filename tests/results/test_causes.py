@@ -145,6 +145,15 @@ def test_crashes_are_told_apart_by_the_operations_of_the_step() -> None:
     assert operations_at(outcome("crash"), cases["a"]) == ""
 
 
+def test_crashes_wherever_there_are_complex_numbers_are_one_cause() -> None:
+    crash = outcome("crash", step=1, line=4, signal="SIGSEGV")
+    cases = {name: crashing(f"y = torch.{name}(tensor([1.0 + 2.0j]))", name) for name in ("exp", "sin", "abs")}
+    cases |= {name: crashing(f"y = torch.{name}(x)", name) for name in ("cos", "tan")}
+    found = {name: GOOD if name == "cos" else crash for name in cases}
+    assert titles(found, **cases) == [(3, "complex numbers: SIGSEGV"), (1, "tan: SIGSEGV")]
+    assert len(titles({**found, "exp": GOOD, "sin": GOOD}, **cases)) == 2
+
+
 def test_a_timeout_is_told_by_its_statement_and_one_without_a_step_by_its_topic() -> None:
     cases = {"a": crashing("y = x.exp()", "a"), "b": crashing("y = x.exp()", "b"), "c": crashing("y = x.exp()", "c")}
     late = outcome("timeout", reason="no answer within 60 s; the worker was killed")
