@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Sequence
 
 from conformance.worker import build
+from conformance.worker.diagnosis import Diagnosis
 from conformance.worker.isolation import GlobalState, prepare_process
 from conformance.worker.limited import Limits
 from conformance.worker.modes import why_unusable
@@ -59,7 +60,7 @@ class Engine:
             outcome = runner.run(request, (sketch if is_sketch else reach) if is_look else None)
         is_fine = not is_look and outcome["status"] in ("pass", "unsupported")
         if not is_look and outcome["status"] in ("fail", "error") and build.answers(device):
-            why = runner.why_lacking(request, {"n": request["n"], **outcome}, self.limited)
+            why = Diagnosis(runner).why_lacking(request, {"n": request["n"], **outcome}, self.limited)
             if why is not None:
                 outcome = {**outcome, "status": "unsupported", "reason": why}
                 outcome.pop("failures", None)

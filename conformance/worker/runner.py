@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import gc
-import re
 import time
 import warnings
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import torch
 
@@ -17,6 +15,7 @@ from conformance.worker import confinement
 from conformance.worker.backend import named
 from conformance.worker.checks import difference_of
 from conformance.worker.defects import internal_error, is_of_the_suite
+from conformance.worker.diagnosis import Diagnosis, text_behind
 from conformance.worker.failures import (
     exception_name,
     failure,
@@ -26,22 +25,15 @@ from conformance.worker.failures import (
 )
 from conformance.worker.functions import in_thread
 from conformance.worker.isolation import GlobalState, forget
-from conformance.worker.lacking import COPIED, declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
-from conformance.worker.layout import Layouts, may_be_of_layout
-from conformance.worker.limited import is_alike
+from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.modes import mode_of
 from conformance.worker.namespace import offer
 from conformance.worker.notes import Notes
-from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder, waiter
+from conformance.worker.probing import Prober, waiter
 from conformance.worker.reference import References
 from conformance.worker.sandbox import MODULE, Namespace, compile_step, compile_text
 from conformance.worker.storage import why_hidden
-from conformance.worker.values import FULL_DEVICES, Unobservable, event_of, one_line, plain
-
-IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
-OF_HOLDERS = re.compile(r"\bweakref\b|\buse_count\b")  # of what looks at who else has a tensor
-TOLD = 40  # characters of an error's message by which it is known again
-LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
+from conformance.worker.values import Unobservable, event_of, plain
 
 
 class Runner:
@@ -62,7 +54,8 @@ class Runner:
         self.warned: List[warnings.WarningMessage] = []  # in the last case
         self.prober = Prober(device, self.declared.absent)
         if device != "cpu":
-            self.offered["derivatives"] = plainly(partial(self.offered["derivatives"], lacking=self.why_lacking_way))
+            lacking = Diagnosis(self).why_lacking_way
+            self.offered["derivatives"] = plainly(partial(self.offered["derivatives"], lacking=lacking))
             vars(self.offered["gc"])["collect"] = plainly(self.collect)
         global_state.share(shared_classes(self.offered))
 
@@ -87,134 +80,10 @@ class Runner:
         outcome["seconds"] = round(time.perf_counter() - begin, 6)
         return outcome
 
-    def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any], limited: LimitedRun) -> Optional[str]:
-        """Return what the device lacks for the case that ran last and did not pass, or None where it is at fault.
-
-        `answer` is noted, since what is tried here may end the worker. `limited` runs a case on the CPU under limits:
-        what a device lacks without an error excuses only how the CPU fails under the same limit.
-
-        The case is run again to see which operation raised the error, and in which dtypes it computes. Then it may end
-        a step earlier: on some devices errors of operations come late.
-        """
-        errors = self.errors
-        failures = answer.get("failures", [])
-        if self.device.partition(":")[0] in FULL_DEVICES:
-            return None
-        self.notes.answer(answer)
-        if may_be_of_layout(failures):
-            layouts = Layouts(self.device)
-            self.run(program, within(layouts))
-            why = layouts.why_different(failures)
-            if why is not None:
-                return why
-        recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
-        looked_at = self.run(program, within(functions, recorder))
-        is_seen = recorder.raised is not None and message_of(recorder.raised.error) in errors
-        if errors and not is_seen and functions.raised is None:
-            # Some operations of a device raise another error while they are looked at, and torch.tensor() hides what it
-            # does; functions don't.
-            functions = FunctionRecorder(self.device, is_on=True)
-            self.run(program, within(functions))
-        why = self.why_raised(errors, recorder.raised, functions.raised)
-        behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
-        if why is None and recorder.raised is not None:
-            why = self.why_caught(recorder.raised, failures, behind)
-        if why is None and looked_at["status"] == "pass" and OF_HOLDERS.search("\n".join([behind, *errors])):
-            why = f"{self.device} holds what it computes with until that is done"
-        if "repr(" in repr(program["steps"]):
-            recorder.used.add("repr")
-        if why is None and has_compiled(program["steps"], answer["step"]) and self.prober.lacks("compiler"):
-            why = f"{self.device} lacks compiler: {self.prober.why_missing('compiler')}"
-        why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
-        limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.warned, self.device)}
-        return why or why_limited(program, answer, limits, limited)
-
-    def why_raised(self, errors: Dict[str, bool], call: Optional[Call], called: Optional[Call]) -> Optional[str]:
-        """Return what the device lacks that raised one of these errors: by an operation, or by a function of torch."""
-        if call is not None and message_of(call.error) in errors:
-            return self.prober.why_lacking(call)
-        why = next((message for message, may_be in errors.items() if may_be), None) or self.prober.why_raising(errors)
-        if why is None and called is not None and message_of(called.error) in errors:
-            why = self.prober.why_not_working(called)
-        return why
-
-    def why_caught(self, call: Call, failures: Sequence[Dict[str, Any]], behind: str) -> Optional[str]:
-        """Return what the device lacks that raised an error which the case has caught.
-
-        What it logs or compares shows the error, or goes by it: `behind` is the text of that.
-        """
-        catches = "except " in behind
-        why = None
-        if catches or is_told_in(failures, call.error):
-            why = why_lacking(call.error, self.device, "", self.declared)
-        return why or (self.prober.why_lacking(call) if catches else None)
-
     def collect(self) -> int:
         """Collect garbage once the device is done, which holds what it computes with."""
         self.synchronize()
         return gc.collect()
-
-    def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
-        """Return what the device lacks for one way to differentiate an operation, which raises an error again.
-
-        On a card, whose kernels are PyTorch's own, each refusal is taken for one: what it says is left out.
-        """
-        why = why_lacking(error, self.device, "", self.declared)
-        if why is not None or self.device.partition(":")[0] in FULL_DEVICES:
-            return why or message_of(error)
-        recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
-        with contextlib.suppress(Exception), functions, recorder:
-            again()
-        told = message_of(error)
-        if recorder.raised is None:  # some formulas are others while they are looked at
-            return self.prober.why_as_before(told)
-        return self.why_raised({told: may_be_lacking(error)}, recorder.raised, functions.raised)
-
-
-def has_compiled(steps: Sequence[Dict[str, Any]], last: int) -> bool:
-    """Whether a case has compiled a function when it comes to its step `last`."""
-    return any("compiled(" in repr(step) for step in steps if step["number"] <= last)
-
-
-def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool:
-    """Whether what was observed in place of what was expected has the beginning of an error's message."""
-    told = one_line(str(error))[:TOLD]
-    return bool(told) and any(told in one_line(each["observed"]) for each in failures)
-
-
-def why_limited(
-    program: Dict[str, Any], answer: Dict[str, Any], limits: Dict[str, str], limited: LimitedRun
-) -> Optional[str]:
-    """Return the reason for a limit under which the CPU fails as the device did: one of `limits`, or all together.
-
-    It must not do so without a limit: that would be a fault of PyTorch.
-    """
-    if not limits or is_alike(answer, limited(program, [])):
-        return None
-    ways = [[name] for name in limits] + ([list(limits)] if len(limits) > 1 else [])
-    found = next((names for names in ways if is_alike(answer, limited(program, names))), None)
-    return "; ".join(limits[name] for name in found) if found else None
-
-
-def limits_of_copies(warned: Sequence[warnings.WarningMessage], device: str) -> Dict[str, str]:
-    """Return the limit under which operations that a device lacks give copies in place of views, with the reason."""
-    found = (COPIED.search(str(warning.message)) for warning in warned)
-    names = sorted({match[1] for match in found if match is not None})
-    limit = " ".join(["copying", *names])
-    return {limit: f"{device} lacks {', '.join(names)}, and copies in place of views"} if names else {}
-
-
-def within(*modes: Any) -> Callable[[CaseRun], Dict[str, Any]]:
-    """Return the run through all steps while modes are on."""
-
-    def go(run: CaseRun) -> Dict[str, Any]:
-        with contextlib.ExitStack() as stack:
-            for mode in modes:
-                stack.enter_context(mode)
-            outcome: Dict[str, Any] = run.all_steps()
-        return outcome
-
-    return go
 
 
 def in_mode(name: str) -> Callable[[CaseRun], Dict[str, Any]]:
@@ -463,25 +332,6 @@ class CaseRun:
     def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:
         """Return the result `internal-error` if the suite itself raised `error`."""
         return internal_error(error) if is_of_the_suite(error, self.file) else None
-
-
-def text_behind(subject: str, steps: Sequence[Dict[str, Any]]) -> str:
-    """Return an expression with all statements that its names come from: functions, and what was computed with them."""
-    found, wanted = [subject], set(IDENTIFIER.findall(subject))
-    statements = [each for each in steps if "do" in each]
-    if "log" in wanted:
-        return "\n".join([subject, *(each["do"] for each in statements)])
-    for step in reversed(statements):
-        tree = ast.walk(compile(step["do"], "", "exec", ast.PyCF_ONLY_AST))
-        nodes = [each for each in tree if isinstance(each, (ast.FunctionDef, ast.ClassDef, ast.Name))]
-        made = {
-            each.id if isinstance(each, ast.Name) else each.name
-            for each in nodes if not (isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
-        }  # fmt: skip
-        if wanted & made:
-            found.append(step["do"])
-            wanted.update(each.id for each in nodes if isinstance(each, ast.Name))
-    return "\n".join(found)
 
 
 def call(function: Callable[..., Any], *args: Any) -> Any:

@@ -19,6 +19,7 @@ from conformance.execution.program import program_of, why_unsupported
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
+from conformance.worker.diagnosis import Diagnosis
 from conformance.worker.engine import Engine
 from conformance.worker.isolation import GlobalState, autocast_nesting, forget, global_hooks
 
@@ -393,8 +394,8 @@ def test_an_error_that_comes_late_is_that_of_the_case_that_has_just_ended() -> N
 def test_a_device_that_does_not_answer_is_not_asked_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
     with running_engine() as engine:
-        runner = engine.runners["cpu:0"] = engine.runners["cpu"]
-        monkeypatch.setattr(runner, "why_lacking", lambda *_: asked.append({}))
+        engine.runners["cpu:0"] = engine.runners["cpu"]
+        monkeypatch.setattr(Diagnosis, "why_lacking", lambda *_: asked.append({}))
         for answers in (True, False):
             monkeypatch.setattr("conformance.worker.build.answers", lambda _, answers=answers: answers)
             outcome = outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 2}\n", "cpu:0")

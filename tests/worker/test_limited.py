@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from typing import Any
 
 import pytest
-import torch
 from running import case_of, request_of, running_engine
 
 from conformance.worker.beside import Beside
-from conformance.worker.features import FEATURES
-from conformance.worker.isolation import GlobalState
+from conformance.worker.diagnosis import limits_of_copies, why_limited
 from conformance.worker.limited import LIMITS, is_alike
-from conformance.worker.notes import Notes
-from conformance.worker.probing import Call, Prober
-from conformance.worker.runner import Runner, limits_of_copies, why_limited
 
 DIGITS = """
     - x = tensor([0.1], dtype=torch.float64, requires_grad=True)
@@ -168,112 +162,3 @@ def test_a_process_beside_this_one_answers_until_it_ends() -> None:
     assert other.run({}) is None  # it ends over that
     assert other.run(request) is None
     other.close()
-
-
-def run_on_meta(*statements: str) -> tuple[Runner, dict[str, Any], dict[str, Any]]:
-    """Return a runner, the program of these steps, and its answer to it."""
-    runner = Runner("meta", GlobalState(), Notes(), {})
-    steps = [{"number": number, "line": 1, "do": each} for number, each in enumerate(statements)]
-    program = {"file": "a.yaml", "dtype": "float32", "steps": steps}
-    return runner, program, runner.run(program)
-
-
-@pytest.mark.parametrize(
-    "seen", [None, Call(torch.ops.aten.clone.default, ((torch.ones(1),), {}), RuntimeError("another"))]
-)
-def test_an_operation_that_is_not_seen_to_fail_is_found_by_its_function(
-    seen: Call | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Seeing(contextlib.nullcontext):  # type: ignore[type-arg]
-        """Stands for a recorder under which the device raises no error, or another."""
-
-        raised = seen
-
-        def __init__(self, *_: object) -> None:
-            self.used: set[str] = set()
-            super().__init__()
-
-    runner, program, answer = run_on_meta("x = zeros(())\nx.item()")
-    assert answer["status"] == "error"
-    monkeypatch.setattr("conformance.worker.runner.Recorder", Seeing)
-    why = runner.why_lacking(program, answer, lambda *_: None)
-    assert why is not None
-    assert why.startswith("torch.Tensor.item does not work on meta in float32: ")
-
-
-def test_a_case_that_has_compiled_a_function_is_excused_where_the_compiler_does_not_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(_: str) -> None:
-        raise NotImplementedError("no storage")
-
-    compiles = [
-        "fast = compiled(lambda t: t * 2)",
-        "y = fast(ones(2))",
-        "raise ValueError('it is swallowed, and wrong')",
-    ]
-    monkeypatch.setitem(FEATURES, "compiler", refuse)
-    runner, program, answer = run_on_meta(*compiles)
-    assert answer["status"] == "error"
-    assert (
-        runner.why_lacking(program, answer, lambda *_: None) == "meta lacks compiler: NotImplementedError: no storage"
-    )
-    runner, program, answer = run_on_meta(*reversed(compiles))
-    assert runner.why_lacking(program, answer, lambda *_: None) is None
-    monkeypatch.setitem(FEATURES, "compiler", lambda _: True)
-    runner, program, answer = run_on_meta(*compiles)
-    assert runner.why_lacking(program, answer, lambda *_: None) is None
-
-
-def test_the_compiler_is_there_on_the_cpu() -> None:
-    assert Prober("cpu").tried("compiler") == ""
-
-
-CATCHES = """
-    - n = 2
-    - |
-      def refused():
-          try:
-              ones(2).nonzero()
-          except RuntimeError:
-              return True
-          return False
-    - expect: {refused(): false}
-    """
-
-
-def why_on_meta(steps: str) -> str | None:
-    """Return what the suite says that this device lacks for a case that fails there."""
-    runner, program = Runner("meta", GlobalState(), Notes(), {}), request_of(case_of(steps), "meta")
-    answer = runner.run(program)
-    assert answer["status"] == "fail"
-    return runner.why_lacking(program, answer, lambda *_: None)
-
-
-def test_a_missing_operation_whose_error_a_case_has_caught_is_missing() -> None:
-    assert (why_on_meta(CATCHES) or "").startswith("NotImplementedError: The register_meta function")
-    assert why_on_meta(CATCHES.replace("false}", "true}") + "- expect: {n: 3}") is None
-
-
-HOLDS = """
-    - x = ones(2)
-    - y = x + x
-    - seen = weakref.ref(x)
-    - del x
-    - expect: {seen() is None: true}
-    """
-
-
-def test_what_a_device_holds_until_it_is_done_is_not_asked_to_be_freed(monkeypatch: pytest.MonkeyPatch) -> None:
-    held: list[object] = []
-    add = torch.Tensor.__add__
-
-    def held_add(*args: Any) -> Any:
-        held.append(args)
-        return add(*args)
-
-    monkeypatch.setattr(torch.Tensor, "__add__", held_add)
-    assert why_on_meta(HOLDS) is None
-    monkeypatch.setattr("conformance.worker.probing.finish", lambda *_: held.clear())
-    assert why_on_meta(HOLDS) == "meta holds what it computes with until that is done"
-    assert why_on_meta(HOLDS.replace("true", "3")) is None

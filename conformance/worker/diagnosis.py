@@ -1,0 +1,194 @@
+"""Finds out whether a device lacks what a case needs that has not passed there, or is at fault."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import warnings
+from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Set, Tuple
+
+from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking
+from conformance.worker.layout import Layouts, may_be_of_layout
+from conformance.worker.limited import is_alike
+from conformance.worker.notes import Notes
+from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder
+from conformance.worker.values import FULL_DEVICES, one_line
+
+OF_HOLDERS = re.compile(r"\bweakref\b|\buse_count\b")  # of what looks at who else has a tensor
+IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
+TOLD = 40  # characters of an error's message by which it is known again
+LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
+
+
+class Runs(Protocol):
+    """What runs cases on a device; of the last one, `errors` has the messages and `warned` the warnings."""
+
+    device: str
+    declared: Declared
+    prober: Prober
+    notes: Notes
+    errors: Dict[str, bool]  # whether it may speak of something missing
+    warned: List[warnings.WarningMessage]
+
+    def run(self, program: Dict[str, Any], go: Optional[Callable[[Any], Dict[str, Any]]] = None) -> Dict[str, Any]: ...
+
+
+class Diagnosis:
+    """What the device of a runner lacks for a case, or for a way to differentiate an operation."""
+
+    def __init__(self, runner: Runs) -> None:
+        self.runner = runner
+        self.device = runner.device
+        self.declared = runner.declared
+        self.prober = runner.prober
+
+    def why_lacking(self, program: Dict[str, Any], answer: Dict[str, Any], limited: LimitedRun) -> Optional[str]:
+        """Return what the device lacks for the case that ran last and did not pass, or None where it is at fault.
+
+        `answer` is noted, since what is tried here may end the worker. `limited` runs a case on the CPU under limits:
+        what a device lacks without an error excuses only how the CPU fails under the same limit.
+
+        The case is run again to see which operation raised the error, and in which dtypes it computes. Then it may end
+        a step earlier: on some devices errors of operations come late.
+        """
+        errors = self.runner.errors
+        failures = answer.get("failures", [])
+        if self.device.partition(":")[0] in FULL_DEVICES:
+            return None
+        self.runner.notes.answer(answer)
+        if may_be_of_layout(failures):
+            layouts = Layouts(self.device)
+            self.runner.run(program, within(layouts))
+            why = layouts.why_different(failures)
+            if why is not None:
+                return why
+        recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
+        looked_at = self.runner.run(program, within(functions, recorder))
+        is_seen = recorder.raised is not None and message_of(recorder.raised.error) in errors
+        if errors and not is_seen and functions.raised is None:
+            # Some operations of a device raise another error while they are looked at, and torch.tensor() hides what it
+            # does; functions don't.
+            functions = FunctionRecorder(self.device, is_on=True)
+            self.runner.run(program, within(functions))
+        why = self.why_raised(errors, recorder.raised, functions.raised)
+        behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
+        if why is None and recorder.raised is not None:
+            why = self.why_caught(recorder.raised, failures, behind)
+        if why is None and looked_at["status"] == "pass" and OF_HOLDERS.search("\n".join([behind, *errors])):
+            why = f"{self.device} holds what it computes with until that is done"
+        if "repr(" in repr(program["steps"]):
+            recorder.used.add("repr")
+        if why is None and has_compiled(program["steps"], answer["step"]) and self.prober.lacks("compiler"):
+            why = f"{self.device} lacks compiler: {self.prober.why_missing('compiler')}"
+        why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
+        limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.runner.warned, self.device)}
+        return why or why_limited(program, answer, limits, limited)
+
+    def why_raised(self, errors: Dict[str, bool], call: Optional[Call], called: Optional[Call]) -> Optional[str]:
+        """Return what the device lacks that raised one of these errors: by an operation, or by a function of torch."""
+        if call is not None and message_of(call.error) in errors:
+            return self.prober.why_lacking(call)
+        why = next((message for message, may_be in errors.items() if may_be), None) or self.prober.why_raising(errors)
+        if why is None and called is not None and message_of(called.error) in errors:
+            why = self.prober.why_not_working(called)
+        return why
+
+    def why_caught(self, call: Call, failures: Sequence[Dict[str, Any]], behind: str) -> Optional[str]:
+        """Return what the device lacks that raised an error which the case has caught.
+
+        What it logs or compares shows the error, or goes by it: `behind` is the text of that.
+        """
+        catches = "except " in behind
+        why = None
+        if catches or is_told_in(failures, call.error):
+            why = why_lacking(call.error, self.device, "", self.declared)
+        return why or (self.prober.why_lacking(call) if catches else None)
+
+    def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
+        """Return what the device lacks for one way to differentiate an operation, which raises an error again.
+
+        On a card, whose kernels are PyTorch's own, each refusal is taken for one: what it says is left out.
+        """
+        why = why_lacking(error, self.device, "", self.declared)
+        if why is not None or self.device.partition(":")[0] in FULL_DEVICES:
+            return why or message_of(error)
+        recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
+        with contextlib.suppress(Exception), functions, recorder:
+            again()
+        told = message_of(error)
+        if recorder.raised is None:  # some formulas are others while they are looked at
+            return self.prober.why_as_before(told)
+        return self.why_raised({told: may_be_lacking(error)}, recorder.raised, functions.raised)
+
+
+def has_compiled(steps: Sequence[Dict[str, Any]], last: int) -> bool:
+    """Whether a case has compiled a function when it comes to its step `last`."""
+    return any("compiled(" in repr(step) for step in steps if step["number"] <= last)
+
+
+def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool:
+    """Whether what was observed in place of what was expected has the beginning of an error's message."""
+    told = one_line(str(error))[:TOLD]
+    return bool(told) and any(told in one_line(each["observed"]) for each in failures)
+
+
+def why_limited(
+    program: Dict[str, Any], answer: Dict[str, Any], limits: Dict[str, str], limited: LimitedRun
+) -> Optional[str]:
+    """Return the reason for a limit under which the CPU fails as the device did: one of `limits`, or all together.
+
+    It must not do so without a limit: that would be a fault of PyTorch.
+    """
+    if not limits or is_alike(answer, limited(program, [])):
+        return None
+    ways = [[name] for name in limits] + ([list(limits)] if len(limits) > 1 else [])
+    found = next((names for names in ways if is_alike(answer, limited(program, names))), None)
+    return "; ".join(limits[name] for name in found) if found else None
+
+
+def limits_of_copies(warned: Sequence[warnings.WarningMessage], device: str) -> Dict[str, str]:
+    """Return the limit under which operations that a device lacks give copies in place of views, with the reason."""
+    found = (COPIED.search(str(warning.message)) for warning in warned)
+    names = sorted({match[1] for match in found if match is not None})
+    limit = " ".join(["copying", *names])
+    return {limit: f"{device} lacks {', '.join(names)}, and copies in place of views"} if names else {}
+
+
+def within(*modes: Any) -> Callable[[Any], Dict[str, Any]]:
+    """Return the run through all steps while modes are on."""
+
+    def go(run: Any) -> Dict[str, Any]:
+        with contextlib.ExitStack() as stack:
+            for mode in modes:
+                stack.enter_context(mode)
+            outcome: Dict[str, Any] = run.all_steps()
+        return outcome
+
+    return go
+
+
+def text_behind(subject: str, steps: Sequence[Dict[str, Any]]) -> str:
+    """Return an expression with all statements that its names come from: functions, and what was computed with them."""
+    wanted = set(IDENTIFIER.findall(subject))
+    left = [each["do"] for each in steps if "do" in each]
+    if "log" in wanted:
+        return "\n".join([subject, *left])
+    found = [subject]
+    while True:
+        parts = [(text, *names_in(text)) for text in left]
+        behind = [part for part in parts if wanted & part[1]]
+        if not behind:
+            return "\n".join(found)
+        found += [text for text, _, _ in behind]
+        left = [text for text, made, _ in parts if not wanted & made]
+        wanted.update(*(used for _, _, used in behind))
+
+
+def names_in(text: str) -> Tuple[Set[str], Set[str]]:
+    """Return the names that statements give to something, and all that are in them."""
+    nodes = list(ast.walk(compile(text, "", "exec", ast.PyCF_ONLY_AST)))
+    names = [each for each in nodes if isinstance(each, ast.Name)]
+    defined = {each.name for each in nodes if isinstance(each, (ast.FunctionDef, ast.ClassDef))}
+    given = {each.id for each in names if not isinstance(each.ctx, ast.Load)}
+    return defined | given, {each.id for each in names}
