@@ -12,7 +12,7 @@ from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import is_alike
 from conformance.worker.notes import Notes
-from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder
+from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder, Waiting
 from conformance.worker.values import FULL_DEVICES, one_line
 
 OF_HOLDERS = re.compile(r"\bweakref\b|\buse_count\b")  # of what looks at who else has a tensor
@@ -64,7 +64,7 @@ class Diagnosis:
             if why is not None:
                 return why
         recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
-        looked_at = self.runner.run(program, within(functions, recorder))
+        self.runner.run(program, within(functions, recorder))
         is_seen = recorder.raised is not None and message_of(recorder.raised.error) in errors
         if errors and not is_seen and functions.raised is None:
             # Some operations of a device raise another error while they are looked at, and torch.tensor() hides what it
@@ -75,8 +75,11 @@ class Diagnosis:
         behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
         if why is None and recorder.raised is not None:
             why = self.why_caught(recorder.raised, failures, behind)
-        if why is None and looked_at["status"] == "pass" and OF_HOLDERS.search("\n".join([behind, *errors])):
-            why = f"{self.device} holds what it computes with until that is done"
+        if why is None and OF_HOLDERS.search("\n".join([behind, *errors])):
+            waited = self.runner.run(program, within(Waiting(self.prober.wait)))
+            why = (
+                f"{self.device} holds what it computes with until that is done" if waited["status"] == "pass" else None
+            )
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
         if why is None and has_compiled(program["steps"], answer["step"]) and self.prober.lacks("compiler"):

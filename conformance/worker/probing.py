@@ -91,6 +91,19 @@ class FunctionRecorder(TorchFunctionMode):  # type: ignore[misc]  # torch has no
             raise
 
 
+class Waiting(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, waits for the device after each operation, and keeps nothing."""
+
+    def __init__(self, wait: Callable[[], Any]) -> None:
+        super().__init__()
+        self.wait = wait
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        finish(result, self.wait)
+        return result
+
+
 class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
     """While it is on, keeps the last call of an operation that raised an error, and notes what a device is used for.
 
