@@ -77,9 +77,8 @@ class Diagnosis:
             why = self.why_caught(recorder.raised, failures, behind)
         if why is None and OF_HOLDERS.search("\n".join([behind, *errors])):
             waited = self.runner.run(program, within(Waiting(self.prober.wait)))
-            why = (
-                f"{self.device} holds what it computes with until that is done" if waited["status"] == "pass" else None
-            )
+            if waited["status"] == "pass":
+                why = f"{self.device} holds what it computes with until that is done"
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
         if why is None and has_compiled(program["steps"], answer["step"]) and self.prober.lacks("compiler"):
