@@ -17,7 +17,7 @@ from conformance.language.schema import load_schema
 from conformance.render.script.carried import PIECES, entry
 from conformance.worker import checks, failures, storage
 from conformance.worker.checks import CHECKS as REGISTRY
-from conformance.worker.checks import class_of, is_node_of
+from conformance.worker.checks import class_of, is_node_of, limits_of
 from conformance.worker.engine import Engine
 from conformance.worker.failures import TORCH, failures_of_warnings, portable_message
 from conformance.worker.runner import synchronizer
@@ -617,6 +617,15 @@ def test_a_device_without_strides_is_not_asked_for_them(engine: Engine, monkeypa
     assert outcome_of_steps(engine, steps.replace("shape: [2, 3]", "shape: [3]"), "meta")["status"] == "fail"
     only = "- a = ones(2, requires_grad=True)\n- a.grad = ones(2)\n- expect: {a: {grad: {stride: [1]}}}"
     assert outcome_of_steps(engine, only, "meta")["status"] == "pass"  # that there is a gradient was seen
+
+
+def test_kernels_of_other_devices_may_round_as_the_dtype_allows() -> None:
+    usual = (1.3e-6, 1e-5)
+    assert limits_of({"rtol": 1e-9, "atol": 1e-2}, usual, "cpu") == (1e-9, 1e-2)
+    assert limits_of({"rtol": 1e-9, "atol": 1e-2}, usual, "xla:0") == (1.3e-6, 1e-2)
+    assert limits_of({"atol": 0.0}, usual, "xla") == (1.3e-6, 0.0)
+    assert limits_of({}, usual, "cpu") == limits_of({}, usual, "xla") == usual
+    assert limits_of({}, (0.0, 0.0), "xla") == (0.0, 0.0)
 
 
 def test_what_a_step_has_read_of_strides_that_a_device_does_not_keep_fails_nothing(
