@@ -37,7 +37,9 @@ LOOKS = frozenset(
 
 
 def is_of_the_suite(error: BaseException, file: str) -> bool:
-    """Whether `error` was raised by the suite: the innermost frame of the suite, torch or the case `file` decides."""
+    """Whether `error` is a defect of the suite: the innermost frame of the suite, torch or the case `file` decides."""
+    if isinstance(error, values.Unobservable):
+        return False
     own = in_case = False
     trace = error.__traceback__
     while trace is not None:

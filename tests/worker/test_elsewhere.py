@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from faulty import product, wrong_ways
+from running import running_engine
 
 from conformance.worker.derivatives import derivatives
 from conformance.worker.values import Unobservable
@@ -90,3 +91,12 @@ def test_complex_numbers_may_be_missing_alone() -> None:
 
 def test_ways_that_are_not_asked_for_elsewhere_need_not_be_told() -> None:
     assert derivatives(torch.exp, {"x": ["n"]}, device=DEVICE)["on meta"] == []
+
+
+def test_operations_of_a_device_with_a_class_of_tensors_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.worker.derivatives.has_own_tensors", lambda _: True)
+    steps = [{"number": 0, "line": 1, "do": "wrong = derivatives(lambda x: x.exp(), {'x': 'any'}, device=device)"}]
+    with running_engine() as engine:
+        outcome = engine.run({"n": 0, "device": "meta", "dtype": "float32", "file": "a.yaml", "steps": steps})
+    assert outcome["status"] == "unsupported"
+    assert outcome["reason"].startswith("tensors of meta are of a class of its own")
