@@ -49,7 +49,9 @@ def groups_of(outcomes: Iterable[Outcome], records: Mapping[str, CaseRecord]) ->
     wrong = [each for each in known if each.status in RED and signatures[each.pair].startswith(ON_VALUES)]
     ended = [each for each in known if each.status == "crash"]
     passed = [each for each in known if each.status == "pass"]
-    suspected = {**suspects(ended, passed, records, {COMPLEX}), **suspects(wrong, passed, records)}
+    parts = parts_of(records)
+    of = {case: suspects_in(record, parts) for case, record in records.items()} if len(wrong + ended) >= FEWEST else {}
+    suspected = {**suspects(ended, passed, of, {COMPLEX}), **suspects(wrong, passed, of)}
     groups: dict[Key, list[Outcome]] = {}
     for outcome in known:
         if outcome.status in TOLD:
@@ -97,10 +99,12 @@ def size_of(record: CaseRecord) -> tuple[int, int]:
 def suspects(
     wrong: Iterable[Outcome],
     passed: Iterable[Outcome],
-    records: Mapping[str, CaseRecord],
+    of: Mapping[str, Mapping[Suspect, str]],
     among: Container[Suspect] | None = None,
 ) -> dict[Pair, Suspect]:
     """Return what outcomes seem to owe their faults to, for those that have such a thing; only `among` these if given.
+
+    `of` has what each case may owe them to.
 
     It is one of which more outcomes are wrong than right on a device, among all that use or are about it; all ways that
     one program is tried in count as one there, as they share its faults. What stands out most explains its outcomes,
@@ -109,8 +113,6 @@ def suspects(
     found: dict[Pair, Suspect] = {}
     by_device = {device: own for device, own in on_devices(wrong).items() if len(own) >= FEWEST}
     right = on_devices(passed) if by_device else {}
-    parts = parts_of(records) if by_device else {}
-    of = {case: suspects_in(record, parts) for case, record in records.items()} if by_device else {}
 
     def kinds(outcomes: Iterable[Outcome]) -> Counter[Suspect]:
         seen = {(each, kind) for outcome in outcomes for each, kind in of[outcome.case].items()}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+import sys
 import warnings
-from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Dict, List, Optional, Protocol, Sequence, Set, Tuple
 
 from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
@@ -15,7 +16,9 @@ from conformance.worker.notes import Notes
 from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder, Waiting
 from conformance.worker.values import FULL_DEVICES, one_line
 
-OF_HOLDERS = re.compile(r"\bweakref\b|\buse_count\b")  # of what looks at who else has a tensor
+TRUTHS = re.compile(
+    r"(?:true|false|null|[\[\], ])+(?: \(.*\))?", re.DOTALL
+)  # what is freed or not, and how it was expected
 IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
 TOLD = 40  # characters of an error's message by which it is known again
 LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
@@ -75,14 +78,13 @@ class Diagnosis:
         behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
         if why is None and recorder.raised is not None:
             why = self.why_caught(recorder.raised, failures, behind)
-        if why is None and OF_HOLDERS.search("\n".join([behind, *errors])):
+        if why is None and looks_at_holders(behind, failures, errors):
             waited = self.runner.run(program, within(Waiting(self.prober.wait)))
             if waited["status"] == "pass":
                 why = f"{self.device} holds what it computes with until that is done"
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
-        if why is None and has_compiled(program["steps"], answer["step"]) and self.prober.lacks("compiler"):
-            why = f"{self.device} lacks compiler: {self.prober.why_missing('compiler')}"
+        why = why or self.why_not_compiled(errors, behind)
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
         limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.runner.warned, self.device)}
         return why or why_limited(program, answer, limits, limited)
@@ -107,6 +109,13 @@ class Diagnosis:
             why = why_lacking(call.error, self.device, "", self.declared)
         return why or (self.prober.why_lacking(call) if catches else None)
 
+    def why_not_compiled(self, errors: Collection[str], behind: str) -> Optional[str]:
+        """Return that nothing can be compiled for the device, if a compiled function has raised, caught or not."""
+        raised = any(map(is_of_compiler, errors)) or ("except " in behind and "compiled(" in behind)
+        if not (raised and self.prober.lacks("compiler")):
+            return None
+        return f"{self.device} lacks compiler: {self.prober.why_missing('compiler')}"
+
     def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
         """Return what the device lacks for one way to differentiate an operation, which raises an error again.
 
@@ -124,9 +133,18 @@ class Diagnosis:
         return self.why_raised({told: may_be_lacking(error)}, recorder.raised, functions.raised)
 
 
-def has_compiled(steps: Sequence[Dict[str, Any]], last: int) -> bool:
-    """Whether a case has compiled a function when it comes to its step `last`."""
-    return any("compiled(" in repr(step) for step in steps if step["number"] <= last)
+def is_of_compiler(message: str) -> bool:
+    """Whether a message, which begins with the type of the error, is of an error of torch's compiler."""
+    errors = sys.modules.get("torch._dynamo.exc")
+    return hasattr(errors, message.partition(":")[0])
+
+
+def looks_at_holders(behind: str, failures: Sequence[Dict[str, Any]], errors: Collection[str]) -> bool:
+    """Whether a case failed by who else has a tensor: an error that counts them, or that one is freed or isn't."""
+    if errors:
+        return any("use_count" in each for each in errors)
+    said = [text for each in failures for text in (each["expected"], each["observed"])]
+    return "weakref" in behind and all(map(TRUTHS.fullmatch, said))
 
 
 def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool:

@@ -284,7 +284,8 @@ class CaseRun:
                     error.__traceback__ = None
                 if difference is None:
                     continue
-                hidden = why_hidden(text_behind(entry["subject"], self.steps), self.device)
+                of_memory = "" if isinstance(subject, torch.Tensor) else text_behind(entry["subject"], self.steps)
+                hidden = why_hidden(of_memory, self.device)
                 if hidden:
                     self.judged -= 1
                     self.unobserved.append({"line": line, "path": path, "reason": hidden})
