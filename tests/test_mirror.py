@@ -37,7 +37,6 @@ ELSEWHERE = {
     "worker/ways_twice": "worker/test_derivatives.py",
     "worker/engine": "worker/test_isolation.py",
     "worker/factories": "worker/test_namespace.py",
-    "worker/failures": "worker/test_checks.py",
     "worker/functions": "worker/test_namespace.py",
     "worker/fork_server": "execution/test_fork_server.py",
     "worker/main": "execution/test_workers.py",
