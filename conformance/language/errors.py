@@ -45,7 +45,8 @@ def quoted_value(value: object, limit: int = 60) -> str:
     if value is None or isinstance(value, bool):
         return {None: "nothing (null)", True: "true", False: "false"}[value]
     if isinstance(value, dict):
-        text = "a mapping with the keys " + ", ".join(map(str, value)) if value else "an empty mapping"
+        keys = [key if str(key).isidentifier() else repr(key) for key in value]
+        text = "a mapping with the keys " + ", ".join(keys) if value else "an empty mapping"
     elif isinstance(value, list):
         text = f"a list of {len(value)}" if value else "an empty list"
     else:

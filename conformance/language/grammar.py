@@ -163,10 +163,17 @@ class Checker:
         elif name in vocabulary.NAMES:
             self.need(vocabulary.NAMES[name], name)
         elif name in self.names.anywhere:
-            self.found(node, f"{name!r} isn't set at this step")
+            self.found(
+                node, f"{name!r} isn't set at this step", "a later step sets it, or one that deletes it comes before"
+            )
         else:
             known = {known for scope in scopes for known in scope} | vocabulary.NAMES.keys()
-            self.found(node, f"unknown name {name!r}", vocabulary.hint_for(name) or did_you_mean(name, known))
+            hint = vocabulary.hint_for(name) or did_you_mean(name, known)
+            self.found(
+                node,
+                f"unknown name {name!r}",
+                hint or f"no step sets it, and {vocabulary.where_missing(name, 'torch')}",
+            )
 
     def need(self, since: str, name: str) -> None:
         if since != vocabulary.OLDEST:
@@ -187,6 +194,7 @@ class Checker:
             elif f"{namespace}.{name}" not in vocabulary.NAMESPACES and vocabulary.inner(namespace, name) is None:
                 known = vocabulary.NAMESPACES[namespace]
                 hint = vocabulary.hint_for(name) or did_you_mean(name, known)
+                hint = hint or vocabulary.where_missing(name, namespace)
                 self.found(node, f"unknown name {ast.unparse(node)!r}", hint)
         elif name in vocabulary.ATTRIBUTES:
             if name not in self.names.attributes:
@@ -199,7 +207,8 @@ class Checker:
             pass  # the name before it is reported
         elif name not in self.names.attributes and not vocabulary.is_saved_tensor(name):
             attributes = self.names.attributes | vocabulary.ATTRIBUTES.keys()
-            self.found(node, f"unknown attribute {name!r}", did_you_mean(name, attributes))
+            hint = did_you_mean(name, attributes) or vocabulary.where_missing(name, "attributes")
+            self.found(node, f"unknown attribute {name!r}", hint)
 
     def is_unknown(self, name: str, scopes: list[set[str]]) -> bool:
         return not any(name in known for known in (*scopes, self.names.anywhere, vocabulary.NAMES))

@@ -1,6 +1,7 @@
 """Parses the text of steps and expressions, and notes which names they bind, delete and define."""
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,19 @@ from functools import lru_cache
 MAX_LENGTH = 10_000
 MAX_NESTING = 60
 OLDEST_PYTHON = (3, 8)  # of the interpreters in which a worker may run
+TAB = re.compile(r"^ *\t", re.MULTILINE)
+PLACE = re.compile(
+    r" (?:on line \d+|\(detected at line \d+\))"
+)  # in what Python says, counted from the step's beginning
+SYNTAX_HINTS = {
+    "expected ':'": "it ends the first line of for, if, def, with and class",
+    "indent": "the lines of a block stand deeper than its first line, and all alike",
+    "was never closed": "close it in this step",
+    "unterminated string": "a ' within '…' ends it, and ' #' ends a line of YAML; write the step below a |",
+    "invalid character": "type it as a program has it: straight quotation marks, and - for minus",
+    "cannot assign": "on the left of = stands a name; == compares",
+}
+UNBALANCED = re.compile(r"unmatched|was never closed|does not match")
 REGISTER = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -53,6 +67,15 @@ def parsed_once(text: str, mode: str) -> Parsed:
 
     if len(text) > MAX_LENGTH:
         return found(f"expected at most {MAX_LENGTH} characters, got {len(text)}")
+    tab = TAB.search(text)
+    if tab is not None:
+        hint = "a tab can't indent; use spaces"
+        return found(
+            "expected statements, got a tab before one",
+            hint,
+            text.count("\n", 0, tab.start()) + 1,
+            tab.end() - tab.start(),
+        )
     if "\r" in text:  # a line end to Python alone
         return found("expected lines that end with a newline, got a carriage return")
     try:
@@ -64,10 +87,8 @@ def parsed_once(text: str, mode: str) -> Parsed:
             if depth <= MAX_NESTING:
                 compile(tree, "<step>", mode, dont_inherit=True)  # type: ignore[call-overload]
     except SyntaxError as error:
-        what = "statements" if mode == "exec" else "an expression"
-        reason = "syntax that Python 3.8 does not have" if "only supported in Python" in error.msg else error.msg
         lead = margin(text) if mode == "eval" and (error.lineno or 1) == 1 else 0
-        return found(f"expected {what}, got {reason}", "", error.lineno or 1, (error.offset or 1) + lead)
+        return found(*syntax_problem(error.msg, mode), error.lineno or 1, (error.offset or 1) + lead)
     except (ValueError, MemoryError, RecursionError, OverflowError) as error:
         return found(f"can't be read as Python: {error or 'nested too deeply'}")
     if depth > MAX_NESTING:
@@ -77,6 +98,17 @@ def parsed_once(text: str, mode: str) -> Parsed:
     if mode == "exec" and isinstance(tree, ast.Module) and not tree.body:
         found("expected statements, got a comment")
     return parsed
+
+
+def syntax_problem(told: str, mode: str) -> tuple[str, str]:
+    """Return the message and the hint for what Python says of a text that it can't read."""
+    what = "statements" if mode == "exec" else "an expression"
+    if "only supported in Python" in told:
+        return f"expected {what}, got syntax that Python 3.8 does not have", ""
+    hint = "between { and } or [ and ], quote text that holds a comma"
+    if mode == "exec" or not UNBALANCED.search(told):
+        hint = next((words for part, words in SYNTAX_HINTS.items() if part in told), "")
+    return f"expected {what}, and this is not Python: {PLACE.sub('', told)}", hint
 
 
 def margin(text: str) -> int:

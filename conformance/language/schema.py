@@ -7,7 +7,7 @@ the keywords that these use are implemented; a test compares the verdicts with t
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from typing import Any
 
@@ -34,6 +34,12 @@ def load_schema(name: str) -> dict[str, Any]:
     return schema
 
 
+TRUTHS = {**dict.fromkeys(("true", "yes", "on"), "true"), **dict.fromkeys(("false", "no", "off"), "false")}
+NOTHINGS = dict.fromkeys(("none", "null", "nil"), "null")
+LONGEST_SHOWN = 40  # characters of a value that a hint repeats
+BARE = re.compile(r'"([\w][\w .()*-]*)"')  # text that YAML needs no quotes for
+WORD = re.compile(r"\w+")
+PLAIN_KEY = re.compile(r"[^(){}\[\]\n]*")
 MOST_PROBLEMS = 500  # that are told of a file: the hint for each takes milliseconds
 
 
@@ -109,13 +115,36 @@ def typed(part: dict[str, Any], types: list[str], steps: list[Validator]) -> Val
     def check(node: Node, path: str, report: Reporter) -> None:
         whole = "integer" in types and type(node.value) is float and node.value.is_integer()
         if accepted and type(node.value) not in accepted and not whole:
-            hint = "quote it" if "string" in types and type(node.value) in (int, float, bool) else ""
+            hint = hint_for(node.value, types) or such_as(part) or quoting(node.value, types)
             report(node, path, f"expected {part.get('title', wanted)}, got {quoted_value(node.plain)}", hint)
             return
         for step in steps:
             step(node, path, report)
 
     return check
+
+
+def hint_for(value: Any, types: Iterable[str]) -> str:
+    """Return the hint for a value of another type than those that can stand in its place, or an empty string."""
+    if "boolean" in types and value in (0, 1):
+        return f"write {'true' if value else 'false'}"
+    if not isinstance(value, str):
+        return ""
+    for name, words in (("boolean", TRUTHS), ("null", NOTHINGS)):
+        if name in types and value.lower() in words:
+            return f"write {words[value.lower()]}, without quotes"
+    is_item = PLAIN_KEY.fullmatch(value) and len(value) < LONGEST_SHOWN and "string" not in types
+    return f"write [{value}]" if "array" in types and is_item else ""
+
+
+def quoting(value: Any, types: Iterable[str]) -> str:
+    return "quote it" if "string" in types and type(value) in (int, float, bool) else ""
+
+
+def such_as(part: dict[str, Any]) -> str:
+    """Return the hint that shows what can stand in a place, or an empty string where the schema has no example."""
+    example = json.dumps(part["examples"][0], ensure_ascii=False) if "examples" in part else ""
+    return example and "such as " + BARE.sub(r"\1", example)
 
 
 def types_of(part: dict[str, Any]) -> list[str]:
@@ -143,24 +172,49 @@ def any_of(branches: list[tuple[dict[str, Any], Validator]]) -> Validator:
     wanted = alternatives(list(dict.fromkeys(reversed(wider))))
 
     choices = [
-        (frozenset(cls for name in types_of(branch) for cls in TYPES[name]), branch.get("required", ()), inner)
+        (frozenset(cls for name in types_of(branch) for cls in TYPES[name]), branch, inner)
         for branch, inner in branches
     ]
+    shown = [branch for branch, _ in branches if "examples" in branch]
+    every = [name for branch, _ in branches for name in types_of(branch)]
+    heads = {key: branch for branch in mappings for key in branch.get("required", ())}
 
     def check(node: Node, path: str, report: Reporter) -> None:
         kind = type(node.value)
-        for accepted, required, inner in choices:
-            if kind in accepted and (kind is not dict or all(key in node.value for key in required)):
-                inner(node, path, report)
-                return
-        keys = [key for branch in mappings for key in branch.get("required", ())]
+        for accepted, branch, inner in choices:
+            if kind not in accepted or (
+                kind is dict and not all(key in node.value for key in branch.get("required", ()))
+            ):
+                continue
+            others = (
+                [key for key in heads if key in node.value and key not in branch["properties"]] if kind is dict else ()
+            )
+            for key in others:
+                message = f"can't stand beside {quoted_value(branch['required'][0])}"
+                report(node.keys[key], f"{path}.{key}", message, "begin an entry of its own with it")
+            if not others:
+                fallback = such_as(likeliest(shown, ())) if kind is str else ""
+                inner(node, path, hinting(report, fallback) if fallback else report)
+            return
         given = node.value if kind is dict else ()
-        hint = next(filter(None, [did_you_mean(key, keys) for key in given]), "")
+        hint = next(filter(None, [did_you_mean(key, heads) for key in given]), "")
         if not all(key.isidentifier() for key in given):
-            hint = "quote text that holds ': '"
+            hint = "quote text that holds ': ', or write it in the lines below a |"
+        hint = hint or hint_for(node.value, every) or such_as(likeliest(shown, given)) or quoting(node.value, every)
         report(node, path, f"expected {wanted}, got {quoted_value(node.plain)}", hint)
 
     return check
+
+
+def likeliest(branches: list[dict[str, Any]], given: Iterable[str]) -> dict[str, Any]:
+    """Return the branch that has most of the keys that are given, or the first."""
+    keys = set(given)
+    return max(branches, key=lambda branch: len(keys & branch.get("properties", {}).keys()), default={})
+
+
+def hinting(report: Reporter, fallback: str) -> Reporter:
+    """Return a reporter that gives a hint where there is none."""
+    return lambda place, path, message, hint="": report(place, path, message, hint or fallback)
 
 
 def enum(choices: list[Any]) -> Validator:
@@ -177,10 +231,15 @@ def enum(choices: list[Any]) -> Validator:
 def pattern(part: dict[str, Any]) -> Validator:
     expression = re.compile(re.sub(r"\$$", r"\\Z", part.get("pattern", "")))  # $ in a schema is the end
     wanted = part.get("title", "text that isn't empty")
+    types = types_of(part)
 
     def check(node: Node, path: str, report: Reporter) -> None:
         if type(node.value) is str and not (node.value.strip() and expression.search(node.value)):
-            report(node, path, f"expected {wanted}, got {quoted_value(node.value)}")
+            slug = "-".join(re.findall("[a-z0-9]+", node.value.lower()))
+            words = [slug] if "(-" in part.get("pattern", "") else reversed(WORD.findall(node.value))
+            near = next((word for word in words if expression.search(word) and len(node.value) < 2 * len(word)), "")
+            hint = hint_for(node.value, types) or (f"did you mean {near!r}?" if near and "title" in part else "")
+            report(node, path, f"expected {wanted}, got {quoted_value(node.value)}", hint)
 
     return check
 
@@ -213,6 +272,8 @@ def mapping(part: dict[str, Any], properties: dict[str, Validator], other: Valid
     closed = part.get("additionalProperties") is False
     least = part.get("minProperties", 0)
     either = [branch["required"][0] for branch in part.get("oneOf", ())]
+    described = {name: inner.get("description", "") for name, inner in part.get("properties", {}).items()}
+    belonging = {name: f"{text[:1].lower()}{text[1:]}".removesuffix(".") for name, text in described.items()}
 
     def check(node: Node, path: str, report: Reporter) -> None:
         value = node.value
@@ -222,18 +283,20 @@ def mapping(part: dict[str, Any], properties: dict[str, Validator], other: Valid
             below = f"{path}.{name}" if path else name
             known = properties.get(name)
             if known is not None:
-                known(inner, below, report)
+                known(inner, below, report if inner.value is not None else hinting(report, belonging.get(name, "")))
             elif closed:
-                hint = did_you_mean(name, properties) or "it takes " + ", ".join(properties)
-                report(node.keys[name], below, f"unknown key {quoted_value(name)}", hint)
+                report(
+                    node.keys[name], below, f"unknown key {quoted_value(name)}", hint_for_key(name, path, properties)
+                )
             elif other is not None:
                 other(inner, below, report)
         for name in required:
             if name not in value:
-                report(node, path, f"the key {quoted_value(name)} is missing")
+                report(node, path, f"the key {quoted_value(name)} is missing", belonging.get(name, ""))
         there = [name for name in either if name in value]
         if either and not there:
-            report(node, path, f"the key {' or '.join(map(quoted_value, either))} is missing")
+            missing = " or ".join(map(quoted_value, either))
+            report(node, path, f"the key {missing} is missing", belonging.get(either[0], ""))
         for name in there[1:]:
             below = f"{path}.{name}" if path else name
             report(node.keys[name], below, f"can't stand beside {quoted_value(there[0])}")
@@ -241,3 +304,13 @@ def mapping(part: dict[str, Any], properties: dict[str, Validator], other: Valid
             report(node, path, f"expected at least {least} key{'s'[least == 1 :]}, got {quoted_value(node.plain)}")
 
     return check
+
+
+def hint_for_key(name: str, path: str, known: Iterable[str]) -> str:
+    """Return the hint for a key that can't stand at a path, where the `known` ones can."""
+    near, around = did_you_mean(name, known), path.rpartition(".")[2]
+    if around in known and not near:  # as in is_leaf: {a: true}
+        return f"turn it round: {name}: {{{around}: …}}"
+    if not PLAIN_KEY.fullmatch(name):
+        return "quote text that holds a comma or a bracket"
+    return near or "it takes " + ", ".join(known)

@@ -27,7 +27,8 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
     case = node.value
     if "spellings" not in case:
         for key in SPELLINGS_KEYS & case.keys():
-            reader.report(case[key], key, "belongs to a case with spellings")
+            hint = "in steps it is a step of its own, - expect: …" if key == "expect" else ""
+            reader.report(case[key], key, "belongs to a case with spellings", hint)
         return
     tried = "expect" not in case and bool(programs)
     if "expect" not in case and not programs:

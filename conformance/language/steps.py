@@ -5,7 +5,9 @@ have been reported already and are skipped.
 """
 
 import ast
+import keyword
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +23,9 @@ REFERENCES = frozenset({"value", "grad"})
 WARNINGS = frozenset(name for name in vocabulary.EXCEPTIONS if name.endswith("Warning"))
 NONE = "none"  # instead of the type, for an exception or a warning that must not occur
 CAN_FAIL = frozenset({"expect", "raises", "warns"})
+KEYWORDS = frozenset(keyword.kwlist)
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
+WORD = re.compile(r"[a-zA-Z0-9]+")
 KNOWN_EXCEPTIONS = vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS
 
 
@@ -33,6 +38,15 @@ def joined(*conditions: str | None) -> str | None:
     """Return the conjunction of conditions: None for none, and "" if one of them has been reported as wrong."""
     given = [condition for condition in conditions if condition is not None]
     return (",".join(given) if all(given) else "") if given else None
+
+
+def names_set(parsed: Parsed) -> frozenset[str]:
+    """Return the names that code sets; where it can't be read, all that it may set, so that none is missed later."""
+    return parsed.bound if parsed.tree is not None else likely_names(parsed.text)
+
+
+def likely_names(text: str) -> frozenset[str]:
+    return frozenset(IDENTIFIER.findall(text)) - vocabulary.NAMES.keys() - KEYWORDS
 
 
 def is_quoted(text: str) -> bool:
@@ -59,7 +73,9 @@ class CaseReader:
         cited = node.find("rules").value
         for index, rule in enumerate(cited if isinstance(cited, list) else ()):
             if isinstance(rule.value, str) and rule.line not in self.broken and rule.value not in self.rules:
-                hint = did_you_mean(rule.value, self.rules) or "add it to rules.yaml"
+                words = " ".join(WORD.findall(rule.value))
+                found = f"`python -m conformance rules {words}` finds rules; a new one goes into rules.yaml"
+                hint = did_you_mean(rule.value, self.rules) or found
                 self.report(rule, f"rules[{index}]", f"unknown rule {rule.value!r}", hint)
         source, listed = data.get("source"), node.find("steps")
         steps = self.steps(listed) if isinstance(listed.value, list) else ()
@@ -79,14 +95,16 @@ class CaseReader:
         for node, when in self.one_by_one(listed, None):
             text = node.value.get("do") if isinstance(node.value, dict) else node
             parsed = parse_code(text.value) if text is not None and isinstance(text.value, str) else None
-            if parsed is not None and parsed.tree is not None:
-                self.names.anywhere |= parsed.bound
-                self.names.attributes |= parsed.attributes
+            if parsed is not None:
+                self.names.anywhere |= names_set(parsed)
+                self.names.attributes |= parsed.attributes if parsed.tree is not None else names_set(parsed)
             read.append((node, when, parsed, bool(self.broken) and not self.broken.isdisjoint(node.lines())))
         steps = []
         for node, when, parsed, broken in read:
             if broken and parsed is not None:
-                self.names.bound |= parsed.bound
+                self.names.bound |= names_set(parsed)
+            elif broken and node.find("expect") is node:
+                self.names.bound |= likely_names(str(node.plain))
             elif not broken:
                 steps.append(self.expectation(node, when) if parsed is None else self.statements(node, when, parsed))
         return tuple(steps)
@@ -126,9 +144,8 @@ class CaseReader:
 
     def findings(self, node: Node, path: str, parsed: Parsed) -> None:
         grammar.check_code(parsed, self.names)
-        if parsed.tree is not None:
-            self.names.bound -= parsed.deleted
-            self.names.bound |= parsed.bound
+        self.names.bound -= parsed.deleted
+        self.names.bound |= names_set(parsed)
         for finding in parsed.findings:
             place = node.place_in(finding.line, finding.column)
             self.report(place, path, finding.message, finding.hint)
@@ -276,11 +293,19 @@ class CaseReader:
         if isinstance(node.value, list):
             return [self.plain_value(entry, f"{path}[{i}]", check) for i, entry in enumerate(node.value)]
         if isinstance(node.value, str) and (check in EXPRESSION_CHECKS or check in REFERENCES):
+            if node.value.isidentifier() and self.is_unknown(node.value):
+                hint = did_you_mean(node.value, self.names.anywhere) or vocabulary.hint_for(node.value)
+                hint = hint or f"for the text itself, {{text: {node.value}}}"
+                self.report(node, path, f"unknown name {node.value!r}", hint)
+                return None
             self.needs |= self.expression(node, path)
             if is_quoted(node.value):
                 self.report(node, path, "is text in quotation marks, as an expression", "write {text: …}")
             return {"expr": node.value.strip()}
         return node.value
+
+    def is_unknown(self, name: str) -> bool:
+        return not any(name in known for known in (self.names.anywhere, self.names.bound, vocabulary.NAMES, KEYWORDS))
 
     def expression(self, node: Node, path: str) -> set[str]:
         if node.value in self.names.bound and not node.value.startswith("_"):

@@ -9,6 +9,7 @@ import json
 import os
 
 OLDEST = "1.13"
+FILE = "conformance/language/vocabulary.json"
 
 with open(os.path.join(os.path.dirname(__file__), "vocabulary.json"), encoding="utf-8") as _file:
     _LISTS = json.load(_file)
@@ -98,6 +99,11 @@ BASES: frozenset[str] = EXCEPTIONS | frozenset(
 DUNDERS = frozenset("__init__ __call__ __enter__ __exit__ __len__ __getitem__ __iter__ __torch_function__".split())
 
 _ELSEWHERE = {
+    **dict.fromkeys(
+        "is_leaf requires_grad retains_grad grad_fn version value shape".split(),
+        "it holds of a tensor: a: {is_leaf: true}, under expect, says so of a",
+    ),
+    "none": "write null, or None in an expression", "true": "write True", "false": "write False",
     "np": "numpy is not part of the language; nan, inf and math are", "numpy": "x.numpy() is; the module isn't",
     "getattr": "write the attribute", "setattr": "write the attribute", "exec": "case files are data",
     "eval": "case files are data", "open": "case files are data", "compile": "case files are data",
@@ -131,4 +137,11 @@ def is_saved_tensor(name: str) -> bool:
 
 def hint_for(name: str) -> str:
     """Return a hint for a name that is often expected but not in the language, or an empty string."""
-    return _ELSEWHERE.get(name, "")
+    return _ELSEWHERE.get(name, "a builtin of Python that is left out on purpose" if name in FOREIGN else "")
+
+
+def where_missing(name: str, owner: str) -> str:
+    """Return the hint for a name that nothing known resembles: where a name of torch goes; `owner` has such names."""
+    if name.startswith("_"):
+        return "names that begin with _ are left out on purpose"
+    return f"it isn't in the vocabulary: what torch has goes into {FILE}, under {owner!r} and its first release"

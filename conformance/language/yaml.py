@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from conformance.language import misreading
 from conformance.language.errors import CaseFileError, Problem, quoted_value
 
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where PyYAML was built with it
@@ -22,11 +23,6 @@ PARSER_TOO_DEEP = "maximum nesting depth"  # in what newer parsers say by themse
 MAX_BYTES = 32 * 2**20
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-PARSER_HINTS = {
-    "mapping values are not allowed": "quote text that holds ': '",
-    "did not find expected comment or line break": "quote text that begins with > or |",
-    "found character that cannot start any token": "quote text that begins with a sign such as @, ` or %",
-}
 CORE_SCALARS: dict[str, Any] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -134,8 +130,7 @@ def read_document(text: str, file: str) -> Node:
         mark = error.problem_mark or error.context_mark
         told = error.problem or error.context or ""
         message = f"can't be read as YAML: {TOO_DEEP if PARSER_TOO_DEEP in told else told}"
-        hint = "a tab can't indent; use spaces" if mark and text[mark.index : mark.index + 1] == "\t" else ""
-        hint = hint or next((words for begin, words in PARSER_HINTS.items() if begin in message), "")
+        hint = misreading.hint_of(error, text.split("\n"))
         line, column = place_of_mark(mark) if mark else (1, 1)
         lines = text.split("\n")
         if line > len(lines) or (line > 1 and line == len(lines) and not lines[-1]):  # at the end of the text
@@ -188,6 +183,7 @@ class Events:
                 self.anchor(event)
             style = event.style or ""
             if style != "|" and event.end_mark.line > event.start_mark.line:
+                self.joined(event)
                 style = ">"
             return self.add(Node(value, *place, style, self.indent_below(place[0]) if style == "|" else 0))
         if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
@@ -211,6 +207,15 @@ class Events:
             self.anchor(event)
             self.add(Node(None, *place))
         return None
+
+    def joined(self, event: Any) -> None:
+        """Report a line that begins with - and that plain text of several lines has taken for its own."""
+        first = event.start_mark.line
+        place = misreading.joined_entry(first, event.end_mark.line, self.lines) if not event.style else None
+        if place is not None:
+            column = len(self.lines[first]) - len(self.lines[first].lstrip(" ")) + 1
+            hint = f"begin it in column {column}, or quote the text"
+            self.problem(place, f"this - begins no entry: it goes on with the text of line {first + 1}", hint)
 
     def indent_below(self, line: int) -> int:
         """Return the indentation of the first line below `line` that is not blank."""

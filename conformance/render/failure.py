@@ -1,7 +1,9 @@
 """Formats a failing case for a terminal: its rules, its steps with the failing one marked, expected and observed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from conformance.language.patterns import pattern_problem
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
@@ -28,6 +30,7 @@ def failure_text(
         table = [("", "expected", "observed")]
         table += [(f"{each.path or 'step'}:{each.line}", each.expected, each.observed) for each in outcome.failures]
         lines += aligned(table)
+    lines += pattern_notes(case, outcome)
     for line, name in outcome.traceback[1:]:
         lines.append(f"  called from {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
@@ -43,6 +46,21 @@ def failure_text(
     if outcome.stderr:
         lines += ["the end of the worker's output:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
     return "\n".join(lines)
+
+
+def pattern_notes(case: Case, outcome: Outcome) -> Iterator[str]:
+    """Yield a note for each text under `match` that isn't in the message, and that as a pattern would be."""
+    expected = {
+        alternative["line"]: alternative["match"]
+        for step in case.steps
+        for key in ("raises", "warns")
+        for alternative in step.get(key, ())
+    }
+    for each in outcome.failures:
+        for text in expected.get(each.line, ()) if each.path in ("raises", "warns") else ():
+            is_pattern = isinstance(text, str) and text not in each.observed and not pattern_problem(text)
+            if is_pattern and re.search(text, each.observed):
+                yield f"  match is text, not a pattern; as one it would have held: write {{regex: '{text}'}}"
 
 
 def line_in_file(case: Case, outcome: Outcome) -> int:

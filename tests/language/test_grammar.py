@@ -144,11 +144,11 @@ c = Scale()(a)
         ("global c", "global is not part of the language here"),
         ("c = b'x'", "bytes are not part of the language"),
         ("def f(x: int): pass", "a type on a parameter is not part of the language"),
-        ("return", "expected statements, got 'return' outside function"),
-        ("yield", "expected statements, got 'yield' outside function"),
-        ("await a", "expected statements, got 'await' outside function"),
-        ("break", "expected statements, got 'break' outside loop"),
-        ("c = ", "expected statements, got invalid syntax"),
+        ("return", "expected statements, and this is not Python: 'return' outside function"),
+        ("yield", "expected statements, and this is not Python: 'yield' outside function"),
+        ("await a", "expected statements, and this is not Python: 'await' outside function"),
+        ("break", "expected statements, and this is not Python: 'break' outside loop"),
+        ("c = ", "expected statements, and this is not Python: invalid syntax"),
         ("# later", "expected statements, got a comment"),
         ("", "expected statements, got a comment"),
         ("torch = 1", "'torch' belongs to the vocabulary"),
@@ -214,8 +214,10 @@ def test_the_attributes_that_reach_outside_are_refused_on_anything(name: str) ->
 
 
 def test_what_only_a_def_may_hold_is_no_part_of_an_expression() -> None:
-    assert findings("(yield)", mode="eval") == ["expected an expression, got 'yield' outside function"]
-    assert findings("c = 1", mode="eval") == ["expected an expression, got invalid syntax"]
+    assert findings("(yield)", mode="eval") == [
+        "expected an expression, and this is not Python: 'yield' outside function"
+    ]
+    assert findings("c = 1", mode="eval") == ["expected an expression, and this is not Python: invalid syntax"]
     assert findings("a + b", mode="eval") == []
     assert findings("  a + b\n", mode="eval") == []
 

@@ -64,7 +64,7 @@ def test_a_file_has_cases_or_operations() -> None:
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ("{id: a, op: x +, inputs: {x: [n]}}", "op: expected an expression, got"),
+        ("{id: a, op: x +, inputs: {x: [n]}}", "op: expected an expression, and this is not Python"),
         ("{id: a, op: [atan2(x, y)], elementwise: {x: any}}", "quote an expression that has a comma in a list"),
         ("{id: a, op: x * 2, inputs: {x: [n], y: [n]}}", "op: 'y' is not used"),
         ("{id: a, op: 'x[dim]', inputs: {x: [n]}, rows: [{dim: 0}, {d: 1}]}", "rows[1]: expected the keys dim"),

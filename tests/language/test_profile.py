@@ -61,7 +61,10 @@ def test_entries_of_known_issues_may_stand_in_it(tmp_path: Path) -> None:
 @each(
     "text, message",
     [
-        ("import: [torch_npu]", "1:1: the key 'device' is missing"),
+        (
+            "import: [torch_npu]",
+            "1:1: the key 'device' is missing (the device on which the cases run, unless --device names others)",
+        ),
         ("device: Npu", "1:9: device: expected the type of a device, such as npu, got 'Npu'"),
         ("{device: npu, imprt: [a]}", "1:15: imprt: unknown key 'imprt' (did you mean 'import'?)"),
         (
@@ -74,7 +77,10 @@ def test_entries_of_known_issues_may_stand_in_it(tmp_path: Path) -> None:
             "1:22: setup: expected a module and a name in it, such as torch_npu:__version__, got 'begin'",
         ),
         ("{device: npu, seconds: 0}", "1:24: seconds: expected a number of at least 1, got 0"),
-        ("{device: npu, known_issues: 3}", "1:29: known_issues: expected the path of a list of known issues, got 3"),
+        (
+            "{device: npu, known_issues: 3}",
+            "1:29: known_issues: expected the path of a list of known issues, got 3 (quote it)",
+        ),
         (
             "{device: npu, not_implemented: ['(a+)+']}",
             "1:33: not_implemented[0]: a repetition inside a repetition can take for ever (repeat one of the two only)",

@@ -90,7 +90,7 @@ def test_the_rules_of_the_suite_load() -> None:
         (
             "    topic: Leaves\n    level: observed",
             "    level: observed",
-            "8:5: rules[1]: the key 'topic' is missing",
+            "8:5: rules[1]: the key 'topic' is missing (what it is about)",
         ),
         (
             "rules:\n",

@@ -24,7 +24,7 @@ CASE_FILES = list(case_files([ROOT / "cases"]))
 STRICTER = frozenset({"nan-tolerance"})
 KEYWORDS = frozenset(
     """$schema $defs $ref title description type enum pattern minLength minimum items minItems properties
-    additionalProperties required minProperties anyOf oneOf""".split()
+    additionalProperties required minProperties anyOf oneOf examples""".split()
 )
 CASE_SCHEMA = load_schema("case.schema.json")
 
@@ -208,7 +208,7 @@ def test_a_mistake_is_reported_against_the_branch_that_was_meant() -> None:
         ({"type": "object", "minProperties": 1}, {}, "expected at least 1 key, got an empty mapping"),
         ({"type": ["string", "null"]}, True, "expected text or null, got true (quote it)"),
         ({"type": "integer"}, True, "expected a whole number, got true"),
-        ({"type": "boolean"}, 0, "expected true or false, got 0"),
+        ({"type": "boolean"}, 0, "expected true or false, got 0 (write false)"),
     ],
 )
 def test_a_difference_says_what_was_expected_and_what_was_got(schema: dict[str, Any], value: Any, message: str) -> None:

@@ -49,12 +49,16 @@ STEPS = {
         f"2:24: expect.a.torch: no torch fulfils the condition '<1.13' {RANGE}"
     ),
     "- {do: a.b, raises: {type: null, match: x}}": (
-        "2:28: raises.type: expected the name of a class, or none, got nothing (null)"
+        "2:28: raises.type: expected the name of a class, or none, got nothing (null) "
+        "(the exception's class, or none: on these versions nothing is raised)"
     ),
     "- {do: a.sum(), raises: {type: none}}": (
         "2:25: raises: none stands alone where there are no alternatives (write raises: none)"
     ),
-    "- {do: a.sum(), warns: nothing}": "2:24: warns: expected none or a mapping with type and match, got 'nothing'",
+    "- {do: a.sum(), warns: nothing}": (
+        "2:24: warns: expected none or a mapping with type and match, got 'nothing' "
+        "(such as {type: UserWarning, match: text of its message})"
+    ),
     "- {do: a.sum(), raises: {type: RuntimeError, match: {regex: '(a'}}}": (
         "2:61: raises.match.regex: expected a regular expression, got one with an error: "
         "missing ), unterminated subpattern at position 0"
@@ -72,7 +76,9 @@ STEPS = {
         "1:1: steps: nothing is expected: this case can't fail (add an expect step)"
     ),
     "- when: {torch: '>=2.1'}\n- expect: {a: 1}": "2:9: when: the key 'steps' is missing",
-    "- when: {steps: [{expect: {a: 1}}]}": "2:9: when: the key 'torch' is missing",
+    "- when: {steps: [{expect: {a: 1}}]}": (
+        "2:9: when: the key 'torch' is missing (the torch versions on which the steps run; elsewhere they are left out)"
+    ),
     "- when: {torch: newest, steps: [{expect: {a: 1}}]}": (
         '2:17: when.torch: expected a condition on torch such as ">=2.1", "<2.13" or ">=2.1,<2.4", got \'newest\''
     ),
