@@ -1,7 +1,6 @@
 """Finds rules by words, for those who write a case or wonder what autograd promises."""
 
 import argparse
-import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from conformance.cli.output import CommandError, json_text, put
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, shipped_cases
+from conformance.language.outline import entries
 from conformance.language.rules import RULES_FILE, load_rules
 from conformance.model.rule import Rule
 from conformance.render.ranking import ranked
@@ -25,7 +25,6 @@ exit statuses: 0 found some; 1 found none; 2 a file can't be read
 MOST = 12
 MOST_CASES = 4
 WIDTH = 100
-CITED = re.compile(r"^ +- id: (?P<case>\S+)|^ +rules: *\n? *\[(?P<rules>[^\]]*)\]", re.MULTILINE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,12 +70,9 @@ def cases_by_rule() -> dict[str, list[str]]:
     The files come with the suite and load; reading only what is looked for takes a hundredth of the time.
     """
     found: dict[str, list[str]] = {}
-    for path in case_files([shipped_cases()]):
-        case = ""
-        for match in CITED.finditer(path.read_text(encoding="utf-8")):
-            case = match["case"] or case
-            for rule in re.findall(r"[\w.-]+", match["rules"] or ""):
-                found.setdefault(rule, []).append(case)
+    for entry in entries(case_files([shipped_cases()])):
+        for rule in entry.rules:
+            found.setdefault(rule, []).append(entry.id)
     return found
 
 

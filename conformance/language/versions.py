@@ -100,3 +100,17 @@ def releases_at_bounds(conditions: Iterable[str | None]) -> list[str]:
             else:
                 releases.add((major - 1, 9999, 9999))
     return [".".join(map(str, release)) for release in sorted(releases) if release >= FIRST]
+
+
+def gap(conditions: Sequence[str | None], within: str | None = None) -> str:
+    """Return a release on which `within` holds and none of the conditions does, or "" when there is none."""
+    every = [within, f"<={LAST}"]
+    return next(
+        (
+            release
+            for release in releases_at_bounds([*conditions, *every])
+            if all(each is None or holds(each, release) for each in every)
+            and not any(condition is None or holds(condition, release) for condition in conditions)
+        ),
+        "",
+    )
