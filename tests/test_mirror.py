@@ -32,6 +32,7 @@ ELSEWHERE = {
     "worker/features": "worker/test_probing.py",
     "worker/reach": "execution/test_reach.py",
     "worker/operation": "worker/test_derivatives.py",
+    "worker/watched": "worker/test_tracer.py",
     "worker/trial": "worker/test_derivatives.py",
     "worker/ways": "worker/test_derivatives.py",
     "worker/ways_twice": "worker/test_derivatives.py",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conformance.cli.output import CommandError, json_text, put
 from conformance.language.errors import CaseFileError, Problem
-from conformance.language.files import case_files, is_shipped, nearest, shipped_cases
+from conformance.language.files import case_files, is_shipped, rules_for, shipped_cases
 from conformance.language.outline import entries
 from conformance.language.reader import parse_cases
 from conformance.language.remarks import remarks_on
@@ -60,10 +60,7 @@ def checked(file: Path) -> tuple[int, list[Problem]]:
         if file.name == RULES_FILE:
             load_rules(file, name)
             return 0, []
-        own = nearest(file.absolute().parent, RULES_FILE)
-        rules = load_rules(shipped_cases() / RULES_FILE, RULES_FILE)
-        rules |= {} if own is None else load_rules(own, str(own))
-        cases = parse_cases(read_text(file.read_bytes(), name), name, rules)
+        cases = parse_cases(read_text(file.read_bytes(), name), name, rules_for(file))
     except CaseFileError as error:
         return 0, list(error.problems)
     return len(cases), [problem for case in cases for problem in remarks_on(case)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from conformance.cli.output import CommandError, put
 from conformance.language.errors import CaseFileError, did_you_mean
-from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.files import case_files, load_cases, rules_for, shipped_cases
 from conformance.language.rules import RULES_FILE, load_rules
 from conformance.language.versions import version_of
 from conformance.model.case import Case
@@ -15,8 +15,8 @@ from conformance.render.expected import lacking
 from conformance.render.script.plain import plain_text
 
 DESCRIPTION = """\
-Prints a case that comes with the suite: what it is there for, the rules that it checks, and what it does and expects,
-as plain torch.
+Prints a case of the suite, or of a file of your own: what it is there for, the rules that it checks, and what it does
+and expects, as plain torch.
 
   autograd-conformance show detached-alias-zeroed-after-sigmoid
   autograd-conformance show order-of-hooks-at-a-leaf --torch 2.0.1
@@ -27,7 +27,7 @@ ID = re.compile(r"^ +- id: *(\S+)", re.MULTILINE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("case", metavar="CASE", help="the id of a case")
+    parser.add_argument("case", metavar="CASE", help="the id of a case; of a case of your own, FILE::ID")
     parser.add_argument("--torch", metavar="RELEASE", help="what it expects of this release (default: the newest)")
 
 
@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
     why = lacking(case, release)
     if why:
         raise CommandError(f"torch {release} can't run {case.id}: {why}", "--torch names another release")
-    rules = load_rules(shipped_cases() / RULES_FILE, RULES_FILE)
+    file = options.case.rpartition("::")[0]
+    rules = rules_for(Path(file)) if file else load_rules(shipped_cases() / RULES_FILE, RULES_FILE)
     lines = [f"{case.title}", f"{case.file}:{case.line}", "", case.why, ""]
     for name in case.rules:
         lines += [f"rule {name} ({rules[name].level}): {rules[name].text}", f"  {rules[name].link}"]
@@ -49,8 +50,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def case_of(name: str) -> Case:
-    """Return the case with an id; only files that can have it are loaded."""
+def case_of(named: str) -> Case:
+    """Return the case of the suite with an id, or that of FILE::ID; only files that can have it are loaded."""
+    file, _, name = named.rpartition("::")
+    if file:
+        return case_in(Path(file), name)
     place = shipped_cases()
     ids = {path: set(ID.findall(path.read_text(encoding="utf-8"))) for path in case_files([place])}
     likely = [path for path, own in ids.items() if any(part_of(each, name) for each in own)]
@@ -59,6 +63,21 @@ def case_of(name: str) -> Case:
         known = {*cases, *(each for own in ids.values() for each in own)}
         hint = did_you_mean(name, known) or "the page and `rules WORDS` name cases"
         raise CommandError(f"there is no case {name!r}", hint)
+    return cases[name]
+
+
+def case_in(file: Path, name: str) -> Case:
+    """Return the case of a file of one's own with an id."""
+    try:
+        cases = {case.id: case for case in load_cases([file])}
+    except CaseFileError as error:
+        raise CommandError(str(error.problems[0]), f"`check {file}` says all that is wrong with it") from None
+    except OSError as error:
+        raise CommandError(f"{file}: can't be read: {error.strerror}", "name a case file, and ::ID") from None
+    if name not in cases:
+        raise CommandError(
+            f"there is no case {name!r} in {file}", did_you_mean(name, cases) or f"it has {', '.join(cases)}"
+        )
     return cases[name]
 
 

@@ -61,6 +61,13 @@ def case_files(places: Iterable[Path]) -> Iterator[Path]:
         yield from sorted(filter(is_case_file, place.rglob("*"))) if place.is_dir() else [place]
 
 
+def rules_for(file: Path) -> dict[str, Rule]:
+    """Return the rules that the cases of a file can cite: those of the suite, and those beside or above it."""
+    shipped = shipped_cases() / RULES_FILE
+    own = nearest(file.absolute().parent, RULES_FILE)
+    return {**load_rules(shipped, str(shipped)), **({} if own is None else load_rules(own, str(own)))}
+
+
 def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
     """Return the cases of `files`, with file names relative to `root`, or without directories if that is None.
 

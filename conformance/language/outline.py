@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+import yaml
+
 from conformance.language.operations import PREFIX
+from conformance.language.yaml import Loader
 
 TOPIC = re.compile(r"^topic: *(.+)", re.MULTILINE)
 PART = re.compile(r"^(cases|ops|programs):|^ *- id: *(\S+)", re.MULTILINE)
@@ -63,9 +66,18 @@ def entry_of(text: str, name: str, *, is_operation: bool) -> Entry:
     called = plain(title[1]) if title else ""
     return Entry(
         id=PREFIX * is_operation + name, is_operation=is_operation,
-        title=f"Derivatives of {plain(operation[1])}" if is_operation and operation else called, text=text,
+        title=f"Derivatives of {first_of(operation[1])}" if is_operation and operation else called, text=text,
         rules=tuple(re.findall(r"[\w.-]+", rules[1])) if rules else (), is_several=bool(SEVERAL.search(text)),
     )  # fmt: skip
+
+
+def first_of(text: str) -> str:
+    """Return the first of several expressions in YAML, or the one that there is."""
+    try:
+        value = yaml.load(text.lstrip(" "), Loader)  # noqa: S506 - it is PyYAML's safe one
+    except yaml.YAMLError:
+        return plain(text)
+    return str(value[0] if isinstance(value, list) and value else value)
 
 
 def plain(text: str) -> str:

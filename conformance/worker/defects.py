@@ -18,12 +18,15 @@ from conformance.worker import (
     sandbox,
     storage,
     values,
+    watched,
 )
 from conformance.worker.failures import MESSAGE, TORCH, portable_message
 
 OWN = os.path.dirname(__file__) + os.sep
 # Modules whose functions a case calls: errors that they raise below code of the case are the case's.
-OFFERED = frozenset(module.__file__ for module in (factories, functions, limited, namespace, refusals, sandbox))
+OFFERED = frozenset(
+    module.__file__ for module in (factories, functions, limited, namespace, refusals, sandbox, watched)
+)
 # Functions that only read properties of tensors, like the lambdas of the checks: their errors are torch's.
 LOOKS = frozenset(
     function.__code__

@@ -16,6 +16,7 @@ import torch
 from conformance.worker.holdings import held
 from conformance.worker.runner import CaseRun, is_log
 from conformance.worker.values import is_node, name_of_node
+from conformance.worker.watched import Watched
 
 MOST_TENSORS = 60
 MOST_NODES = 80
@@ -25,21 +26,6 @@ Json = Dict[str, Any]
 
 class Hidden(Exception):
     """A saved tensor can be unpacked only by a hook of the case, which the tracer must not call."""
-
-
-class Watched:
-    """The engine of autograd, with a call of `look` on the roots of each backward."""
-
-    def __init__(self, engine: Any, look: Callable[[Any], None]) -> None:
-        self.engine = engine
-        self.look = look
-
-    def run_backward(self, roots: Any, *args: Any, **kwargs: Any) -> Any:
-        self.look(roots)
-        return self.engine.run_backward(roots, *args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.engine, name)
 
 
 def sketch(run: CaseRun) -> Dict[str, Any]:
