@@ -39,7 +39,7 @@ from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
 from conformance.worker.reach import is_readable, nodes_below
-from conformance.worker.tracer import Watched
+from conformance.worker.watched import Watched
 
 TARGET = Target(device="cpu", dtype="float32")
 MOST_CASES = 24  # in which a fault changes a number and that are tried for it, those with the fewest formulas first

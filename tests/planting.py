@@ -11,17 +11,12 @@ from places import ROOT
 from running import judged
 from scripts import run_script
 
+from conformance.execution.faults import BEFORE
 from conformance.execution.program import program_of, why_unsupported
 from conformance.model.build import Target
 from conformance.model.case import Case
 
 RED = ("fail", "error", "crash", "timeout")
-BEFORE = """\
-import torch
-from torch import Tensor, nn
-from torch.autograd import forward_ad, graph
-
-"""
 # What a worker does, without what it needs to be one: it is replaced where a case leaves something behind.
 WORKER = """\
 import json, sys

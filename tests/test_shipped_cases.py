@@ -10,8 +10,9 @@ import pytest
 import torch
 from running import ends_its_process, judged, running_engine
 from sessions import Session
-from shipped import CASES, all_cases, loaded, one_of, rules, sabotaged, telling
+from shipped import CASES, all_cases, loaded, one_of, rules, telling
 
+from conformance.execution.mutation import mutants
 from conformance.execution.program import program_of, why_unsupported
 from conformance.language.operations import PREFIX, is_of_operation
 from conformance.model.build import Target
@@ -42,13 +43,13 @@ def why_an_expectation_can_not_fail(case: Case, engine: Engine) -> str:
         program["steps"] = [step for step in program["steps"] if step["number"] < (counts.step or 0)]
         if engine.run(program)["status"] != "pass":
             return "it does not pass up to the step of its known issue"
-    wrongs = dict(sabotaged(program))
+    wrongs = list(mutants(program))
     if not wrongs and counts.status == "pass":
         return "it has no expectation"
-    for place, wrong in wrongs.items():
+    for line, path, wrong in wrongs:
         outcome = engine.run(wrong)
         if outcome["status"] != "fail" or not outcome["failures"]:
-            return f"{place} was changed and the case comes to {outcome['status']}"
+            return f"line {line} {path} was changed and the case comes to {outcome['status']}"
     return ""
 
 

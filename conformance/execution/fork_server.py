@@ -30,13 +30,16 @@ PACKAGE = Path(__file__).parent.parent
 
 # The package is imported from its own directory, and the directory above it is not put on sys.path: that one may be
 # the site-packages of another environment, which must not become importable in the interpreter under test.
-BOOTSTRAP = """\
+IMPORT_PACKAGE = """\
 import sys, json, importlib.util
 sys.path[:] = [entry for entry in sys.path if entry]
 place, told = sys.argv[1], json.loads(sys.argv[2])
 spec = importlib.util.spec_from_file_location("conformance", place + "/__init__.py", submodule_search_locations=[place])
 sys.modules["conformance"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["conformance"])
+"""
+BOOTSTRAP = f"""\
+{IMPORT_PACKAGE}
 from conformance.worker.main import serve
 serve(**told)
 """

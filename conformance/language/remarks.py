@@ -45,9 +45,9 @@ def names_missing(case: Case) -> Iterator[Remark]:
         for line, path, name in names_used(step):
             release = versions.gap(set_under[name], within) if name in set_under else ""
             if release:
-                under = " or ".join(repr(each) for each in set_under[name] if each)
-                hint = f"it is set where {under} holds: set it elsewhere, too, or put this under the same condition"
-                hint = hint if under else "the step that would set it raises"
+                where = " or ".join(repr(each) for each in set_under[name] if each)
+                hint = f"it is set where {where} holds: set it elsewhere, too, or put this under the same condition"
+                hint = hint if where else "the step that would set it raises"
                 yield line, path, f"{name!r} is not set on torch {release}", hint
         for name, under in names_left(case, step):
             set_under.setdefault(name, []).extend(under)

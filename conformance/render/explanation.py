@@ -36,8 +36,8 @@ ERRORS = {
     "asked for; a recorded write would make it a result",
     "a view of a leaf Variable that requires grad is being used in an in-place": "the write would go "
     "through the view into a leaf that requires grad",
-    "modified by an inplace operation": "a node needs a tensor that it has saved, and the version counter shows that it "
-    "was written since",
+    "modified by an inplace operation": "a node needs a tensor that it has saved, and the version counter "
+    "shows that it was written since",
     "backward through the graph a second time": "an earlier pass has freed what the nodes had saved; "
     "retain_graph=True would have kept it",
     "does not require grad and does not have a grad_fn": "nothing of what it is made of requires grad, so nothing was "

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, Iterator, Sequence, Set
 import torch
 
 from conformance.worker.runner import CaseRun
-from conformance.worker.tracer import Watched
 from conformance.worker.values import is_node
+from conformance.worker.watched import Watched
 
 SMALL, LARGE = 0.2, 2.5  # sizes of numbers below and above which a formula may have another branch
 SEEN = "reach"  # in a node's metadata: that its hook is there

@@ -14,9 +14,10 @@ import pytest
 import torch
 from running import FIRST, case_of, ends_its_process, known_issues, request_of, running_engine
 from scripts import run_script, run_scripts
-from shipped import OPPOSITES, changed, one_of, telling
+from shipped import one_of, telling
 from worker.test_checks import CHECKS
 
+from conformance.execution.mutation import OPPOSITES, changed
 from conformance.execution.program import why_unsupported
 from conformance.model.build import Target
 from conformance.model.case import Case

@@ -1,0 +1,112 @@
+"""Runs case files on several torch, and drafts the bounds where they differ."""  # noqa: N999 - the command's name
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from conformance.cli.attempt import add_python, torch_of
+from conformance.cli.output import CommandError, json_text, put
+from conformance.language.errors import CaseFileError
+from conformance.language.files import case_files, load_cases
+from conformance.model.case import Case
+from conformance.model.outcome import Outcome
+from conformance.model.status import BROKEN, TABLE
+from conformance.render.bounds import drafts
+from conformance.render.text import outcome_line
+
+DESCRIPTION = """\
+Runs the cases of a file on each torch that there is: those of the interpreters that are named, and those that nox has
+left in .nox. Prints a table of cases and releases, what went otherwise first, and where the releases differ a draft of
+the bounds to write. Numbers are drafted as `?`: they are to be worked out.
+
+  autograd-conformance try mine.yaml --python ../venv-1.13/bin/python --python ../venv-2.13/bin/python
+  autograd-conformance try mine.yaml::my-case
+
+exit statuses: 0 all pass, where they can be run; 1 some don't; 2 a file doesn't load, or an interpreter has no torch
+"""
+OF_NOX = ".nox/*/bin/python"
+
+Column = tuple[str, list[Outcome]]  # a release, and the outcome of each case
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a case file, a directory of them, or one case as FILE::ID")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="(default: text)")
+    add_python(parser, is_list=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    cases = cases_at(options.file)
+    columns: list[Column] = []
+    for python in interpreters(options.python):
+        with torch_of(python, [options.file], trusts=options.trust) as torch:
+            columns.append((torch.build.torch.partition("+")[0], [torch.outcome(case) for case in cases]))
+            if options.format == "text":
+                put(f"torch {torch.build.torch}: {python}\n")
+    rows = [(case, [(name, found[number]) for name, found in columns]) for number, case in enumerate(cases)]
+    if options.format == "json":
+        put(json_text({"cases": [facts_of(case, row) for case, row in rows]}), "utf-8")
+    else:
+        put(
+            "\n".join(["", *table(rows), "", *(line for case, row in rows for line in lines_of(case, row)), ""]),
+            "utf-8",
+        )
+    return 1 if any(each.status in BROKEN for _, found in columns for each in found) else 0
+
+
+def interpreters(named: list[str] | None) -> list[str]:
+    """Return the interpreters that are named, and those of nox's environments; without any, this one."""
+    of_nox = [str(path) for path in sorted(Path.cwd().glob(OF_NOX))]
+    return list(dict.fromkeys([*(named or ()), *of_nox])) or [sys.executable]
+
+
+def cases_at(named: str) -> list[Case]:
+    """Return the cases of a file, or the one of FILE::ID."""
+    file, _, name = named.partition("::")
+    try:
+        cases = load_cases(case_files([Path(file)]))
+    except CaseFileError as error:
+        raise CommandError(str(error.problems[0]), f"`check {file}` says all that is wrong with it") from None
+    except OSError as error:
+        raise CommandError(f"{file}: can't be read: {error.strerror}", "name a case file") from None
+    found = [case for case in cases if name in ("", case.id)]
+    if not found:
+        raise CommandError(f"there is no case {name!r} in {file}", f"it has {', '.join(case.id for case in cases)}")
+    return found
+
+
+def table(rows: list[tuple[Case, list[tuple[str, Outcome]]]]) -> Iterator[str]:
+    """Yield a line for each case, with the sign of its status on each release."""
+    names = [name for name, _ in rows[0][1]]
+    widest = max(len(case.id) for case, _ in rows)
+    yield f"{'':{widest}}  {'  '.join(names)}"
+    for case, row in rows:
+        signs = "  ".join(f"{TABLE[outcome.status].sign:^{len(name)}}" for name, outcome in row)
+        yield f"{case.id:{widest}}  {signs}".rstrip()
+
+
+def lines_of(case: Case, row: list[tuple[str, Outcome]]) -> Iterator[str]:
+    """Yield what went otherwise on which release, and what could be written instead."""
+    said = [(name, outcome) for name, outcome in row if outcome.status != "pass"]
+    if said:
+        yield case.id
+        yield from (
+            f"  torch {name}: {outcome.status}: {place_of(outcome)}{outcome_line(outcome)}" for name, outcome in said
+        )
+        yield from (f"  draft: {draft}" for draft in drafts(case, row))
+
+
+def place_of(outcome: Outcome) -> str:
+    return f"line {outcome.line}: " if outcome.line is not None else ""
+
+
+def facts_of(case: Case, row: list[tuple[str, Outcome]]) -> dict[str, object]:
+    outcomes = [{"torch": name, **outcome.record()} for name, outcome in row]
+    return {
+        "id": case.id,
+        "file": case.file,
+        "line": case.line,
+        "outcomes": outcomes,
+        "drafts": list(drafts(case, row)),
+    }
