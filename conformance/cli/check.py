@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def summary(cases: int, problems: int) -> str:
-    return f"{cases:,} case{'s'[cases == 1 :]} that load, {problems:,} problem{'s'[problems == 1 :]}"
+    return f"{cases:,} case{'s' * (cases != 1)} load{'s' * (cases == 1)}, {problems:,} problem{'s' * (problems != 1)}"
 
 
 def checked(file: Path) -> tuple[int, list[Problem]]:

@@ -40,6 +40,7 @@ class InProcess:
     def outcome(self, number: int) -> dict[str, Any]:
         answer = self.engine.run(json.loads(line_of({"n": number, **self.programs.pop(number)})))
         del answer["n"]
+        answer.pop("printed", None)  # it was, in this process
         answer.pop("must_restart", None)  # there is no other process to go on in
         return answer
 

@@ -89,6 +89,7 @@ class Scheduler:
         self.window = WINDOW
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
         self.durations = Durations(settings.cache)
+        self.printed = ""  # by the case that has run last
         self.tell: Callable[[str], object] = bool  # gets a line where the start of the workers takes long
 
     def start(self) -> None:
@@ -193,10 +194,13 @@ class Scheduler:
     def run(self, item: Item) -> Outcome:
         """Return the outcome of `item`, whose program may have been sent before."""
         outcome = outcome_without_run(item.case, item.target, self.build)
+        self.printed = ""
         if outcome is None:
             self.send(item)
             assert self.executor is not None
-            outcome = outcome_of(self.executor.outcome(item.number))
+            answer = self.executor.outcome(item.number)
+            self.printed = answer.get("printed", "")
+            outcome = outcome_of(answer)
             self.durations.note(item.case, item.target, outcome.seconds)
             self.graph_recorder.add(item, outcome)
         return outcome

@@ -9,18 +9,27 @@ STARTS = {
     "did not find expected comment or line break": "quote text that begins with > or |",
     "found character that cannot start any token": "quote text that begins with a sign such as @, ` or %",
 }
+UNENDED = "found unexpected end of stream"
 NO_TAB = "a tab can't indent; use spaces"
 KEY = re.compile(r" *(?:- +)*[\w.-]+:(?: |$)")  # how a line of a mapping begins
 LONGEST_SHOWN = 60  # characters of the text that a hint repeats
 
 
+def place_of(error: yaml.MarkedYAMLError) -> Any:
+    """Return the mark of what is wrong: of a text without an end, that is where it begins."""
+    is_endless = UNENDED in (error.problem or "") and error.context_mark is not None
+    return error.context_mark if is_endless else error.problem_mark or error.context_mark
+
+
 def hint_of(error: yaml.MarkedYAMLError, lines: list[str]) -> str:
     """Return the hint for an error of the parser in a text of these lines, or an empty string."""
-    told, mark = error.problem or "", error.problem_mark or error.context_mark
+    told, mark = error.problem or "", place_of(error)
     if mark is None:
         return ""
     line = lines[mark.line] if mark.line < len(lines) else ""
     rest = line[mark.column :]
+    if UNENDED in told and rest[:1] in ("'", '"'):
+        return f"this {rest[0]} is never closed; text that holds ': ' is quoted as a whole"
     if rest.startswith("\t"):
         return NO_TAB
     if "mapping values are not allowed" in told:

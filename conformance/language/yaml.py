@@ -127,7 +127,7 @@ def read_document(text: str, file: str) -> Node:
                 break
             root = events.take(event) or root
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        mark = misreading.place_of(error)
         told = error.problem or error.context or ""
         message = f"can't be read as YAML: {TOO_DEEP if PARSER_TOO_DEEP in told else told}"
         hint = misreading.hint_of(error, text.split("\n"))

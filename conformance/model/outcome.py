@@ -111,5 +111,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
 
 def outcome_of(record: dict[str, Any]) -> Outcome:
-    """Return the outcome in a worker's answer or a report."""
+    """Return the outcome in a worker's answer or a report; what a case has printed is no part of it."""
+    if "printed" in record:
+        record = {name: value for name, value in record.items() if name != "printed"}
     return msgspec.convert(record, Outcome)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,7 @@ class CaseItem(pytest.Item):
             outcome = self.found_before
             if outcome is None:
                 observed = self.conformance.scheduler.run(self)
+                self.show(self.conformance.scheduler.printed)
                 outcome = self.conformance.judged(self.case, self.path, self.target, observed)
             else:
                 self.conformance.scheduler.take_over(self, outcome)
@@ -171,6 +173,14 @@ class CaseItem(pytest.Item):
             pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # returns with --runxfail
         if reported != "passed":
             raise CaseFailed(printable(outcome.summary))
+
+    def show(self, printed: str) -> None:
+        """Show what the case has printed: at once where pytest captures nothing, else with its failure."""
+        if printed and self.config.option.capture == "no":
+            sys.stdout.write(printable(printed))
+            sys.stdout.flush()
+        elif printed:
+            self.add_report_section("call", "stdout", printable(printed))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, (CaseFailed, pytest.xfail.Exception)) or self.outcome is None:

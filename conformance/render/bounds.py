@@ -33,7 +33,7 @@ class Span(NamedTuple):
 
 
 def spans_at(place: Place, outcomes: Sequence[tuple[str, Outcome]]) -> list[Span]:
-    """Return the spans of releases that found the same at a place, in order; those that did not get there are left out."""
+    """Return the spans of releases that found the same at a place, in order, without those that did not get there."""
     found: list[tuple[str, Failure | None]] = []
     for name, outcome in outcomes:
         failure = divergence(outcome)

@@ -1,17 +1,20 @@
-"""Functions of the suite that cases can call: threads, a round trip through pickle, and operators of their own."""
+"""Functions of the suite that cases can call: threads, a round trip through pickle, operators of their own, print()."""
 
 from __future__ import annotations
 
 import copy
 import functools
+import io
 import itertools
 import pickle
+import sys
 import threading
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import torch
 
 MOST_THREADS = 64
+LONGEST_PRINTED = 100_000  # characters that a case can have printed
 NUMBERS = itertools.count(1)  # of operators, whose names stay taken for as long as the process lives
 
 
@@ -84,3 +87,12 @@ def custom_op(function: Callable[..., Any], schema: str, mutates_args: Sequence[
     """Return an operator as torch.library.custom_op() makes it of a function, under a name of its own."""
     name = f"conformance::operator_{next(NUMBERS)}_"  # what a schema puts behind it makes no other operator's name
     return torch.library.custom_op(name, function, mutates_args=mutates_args, schema=schema)
+
+
+def print_to(kept: io.StringIO, *values: Any, sep: Optional[str] = " ", end: Optional[str] = "\n") -> None:
+    """Print values as Python does, into the output of this process, and keep the text for who has sent the case."""
+    text = io.StringIO()
+    print(*values, sep=sep, end=end, file=text)
+    sys.stdout.write(text.getvalue())
+    sys.stdout.flush()
+    kept.write(text.getvalue()[: max(0, LONGEST_PRINTED - kept.tell())])

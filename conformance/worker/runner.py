@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import time
 import warnings
 from functools import partial
@@ -23,7 +24,7 @@ from conformance.worker.failures import (
     failures_of_warnings,
     may_have_other_words,
 )
-from conformance.worker.functions import in_thread
+from conformance.worker.functions import in_thread, print_to
 from conformance.worker.isolation import GlobalState, forget
 from conformance.worker.lacking import declared_by, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.modes import mode_of
@@ -161,6 +162,7 @@ class CaseRun:
         self.log: List[Any] = []
         self.warned: List[warnings.WarningMessage] = []
         self.errors: Dict[str, bool] = {}
+        self.printed = io.StringIO()
         self.judged = 0  # expectations that could be looked at
         self.unobserved: List[Dict[str, Any]] = []  # and those that couldn't
         first = self.steps[0] if self.steps else {"number": 0, "line": 1}
@@ -170,6 +172,7 @@ class CaseRun:
         self.apart: Callable[..., Any] = in_thread if "mode" in program else call
         self.names: Dict[str, Any] = {
             "__builtins__": runner.offered, "__name__": MODULE, "log": plainly(self.add_to_log), "dtype": self.dtype,
+            "print": plainly(partial(print_to, self.printed)),
         }  # fmt: skip
 
     def add_to_log(self, *event: Any) -> None:
@@ -181,6 +184,8 @@ class CaseRun:
             result = go(self)
         except (Exception, GeneratorExit) as error:
             result = {"step": self.step, "line": self.line, **(self.own_defect(error) or self.unexpected(error))}
+        if self.printed.getvalue():
+            result = {**result, "printed": self.printed.getvalue()}
         return {**result, "unobserved": self.unobserved} if self.unobserved else result
 
     def all_steps(self) -> Dict[str, Any]:
