@@ -17,6 +17,7 @@ ELSEWHERE = {
     "model/report": "results/test_store.py",
     "model/rule": "language/test_rules.py",
     # Parts of one reading, of which only the whole is promised: a text comes to a case, or to a message.
+    "language/misreading": "language/test_bad_cases.py",
     "language/parsing": "language/test_grammar.py",
     "language/patterns": "language/test_strictness.py",
     "language/sameness": "language/test_strictness.py",
@@ -50,9 +51,16 @@ ELSEWHERE = {
     "pytest_plugin/options": "pytest_plugin/test_arguments.py",
     "pytest_plugin/protocol": "pytest_plugin/test_plugin.py",
     "pytest_plugin/session": "pytest_plugin/test_plugin.py",
+    "render/explanation": "cli/test_authoring.py",
+    # What is tried on the shipped cases, and on a case of a test by the command that does.
+    "execution/faults": "test_planted_faults.py",
+    "execution/mutation": "test_shipped_cases.py",
     "render/failure": "pytest_plugin/test_plugin.py",
     "render/page/expected": "render/page/test_tables.py",
     # A command is a few lines that read, call and print: all are given to the command line, and judged by what comes.
+    **dict.fromkeys(
+        [f"cli/{name}" for name in "attempt check explain list mutate new similar try".split()], "cli/test_authoring.py"
+    ),
     "cli/badge": "cli/test_main.py",
     "cli/bisect": "releases/test_bisect.py",
     "cli/cases": "cli/test_main.py",

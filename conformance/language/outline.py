@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -15,11 +16,12 @@ from conformance.language.operations import PREFIX
 from conformance.language.yaml import Loader
 
 TOPIC = re.compile(r"^topic: *(.+)", re.MULTILINE)
-PART = re.compile(r"^(cases|ops|programs):|^ *- id: *(\S+)", re.MULTILINE)
+PART = re.compile(r"^(cases|ops|programs):|^ *- \{?id: *([^\s,}]+)", re.MULTILINE)
 TITLE = re.compile(r"^ +title:(.*(?:\n {6,}.*)*)", re.MULTILINE)
 RULES = re.compile(r"^ +rules: *\n? *\[([^\]]*)\]", re.MULTILINE)
 SEVERAL = re.compile(r"^ +(parametrize|spellings):", re.MULTILINE)
 OPERATION = re.compile(r"^ +op:(.*(?:\n {6,}.*)*)", re.MULTILINE)
+IN_FLOW = re.compile(r" *- \{")
 FOLDED = re.compile(r"^ *[>|]-?\n")
 
 
@@ -62,22 +64,30 @@ def entries_in(text: str, file: str) -> Iterator[Entry]:
 
 
 def entry_of(text: str, name: str, *, is_operation: bool) -> Entry:
-    title, rules, operation = TITLE.search(text), RULES.search(text), OPERATION.search(text)
-    called = plain(title[1]) if title else ""
+    title, rules = TITLE.search(text), RULES.search(text)
+    called = f"Derivatives of {operation_in(text)}" if is_operation else plain(title[1]) if title else ""
     return Entry(
-        id=PREFIX * is_operation + name, is_operation=is_operation,
-        title=f"Derivatives of {first_of(operation[1])}" if is_operation and operation else called, text=text,
+        id=PREFIX * is_operation + name, is_operation=is_operation, title=called, text=text,
         rules=tuple(re.findall(r"[\w.-]+", rules[1])) if rules else (), is_several=bool(SEVERAL.search(text)),
     )  # fmt: skip
 
 
-def first_of(text: str) -> str:
-    """Return the first of several expressions in YAML, or the one that there is."""
+def operation_in(text: str) -> str:
+    """Return the expression of an operation, the first of several."""
+    found = OPERATION.search(text)
+    value = read(found[1]) if found else None
+    if IN_FLOW.match(text):
+        whole = read(text)
+        value = whole[0].get("op") if isinstance(whole, list) and isinstance(whole[0], dict) else None
+    return str(value[0] if isinstance(value, list) and value else value or "")
+
+
+def read(text: str) -> Any:
+    """Return what text is as YAML, or None if it can't be read."""
     try:
-        value = yaml.load(text.lstrip(" "), Loader)  # noqa: S506 - it is PyYAML's safe one
+        return yaml.load(text.lstrip(" "), Loader)  # noqa: S506 - it is PyYAML's safe one
     except yaml.YAMLError:
-        return plain(text)
-    return str(value[0] if isinstance(value, list) and value else value)
+        return None
 
 
 def plain(text: str) -> str:

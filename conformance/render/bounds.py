@@ -6,16 +6,18 @@ torch gave: a `?` stands for those that are to be worked out.
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from packaging.version import Version
 
+from conformance.execution.program import choose
 from conformance.language.versions import version_of
 from conformance.language.writing import PLAIN_IN_FLOW, plain_or_quoted
 from conformance.model.case import Case
 from conformance.model.outcome import Failure, Outcome
 from conformance.model.status import BROKEN
-from conformance.render.expected import step_text
+from conformance.render.expected import place_of as place_in_case
+from conformance.render.expected import value_text
 
 TO_WORK_OUT = "?"
 NUMBERS = ("value", "grad")  # checks whose values are mathematics, and not what autograd chose
@@ -109,39 +111,32 @@ def drafted(case: Case, line: int, path: str, spans: Sequence[Span]) -> str:
     if path in ("raises", "warns"):
         entries = [raised(span, case, line, path) for span in spans]
         return f"{path}: [{', '.join(entries)}]"
-    name = check_of(case, line, path)
-    if not name:
+    found = check_at(case, line, path)
+    if found is None:
         passing = " or ".join(repr(span.condition) for span in spans if span.failure is None)
         return f"the step is one of releases with torch: {passing}; put it under when, or say so of the case"
-    values = ", ".join(f'"{span.condition}": {value_of(span, case, line, path, name)}' for span in spans)
+    values = ", ".join(f'"{span.condition}": {value_of(span, *found)}' for span in spans)
     return f"{path}: {{torch: {{{values}}}}}"
 
 
-def check_of(case: Case, line: int, path: str) -> str:
-    """Return the check that a failure is of, or an empty string for one of a step as a whole."""
-    for step in case.steps:
-        for entry in step.get("expect", ()):
-            for name, _, own in entry["checks"]:
-                if own == line and path in (entry["subject"], f"{entry['subject']}.{name}"):
-                    return str(name)
-    return ""
+def check_at(case: Case, line: int, path: str) -> tuple[str, Any] | None:
+    """Return the name of the check that a failure is of, and what the case expects; None for a step as a whole."""
+    return next(
+        (
+            (name, value)
+            for step in case.steps
+            for entry in step.get("expect", ())
+            for name, value, own in entry["checks"]
+            if own == line and f"{path}.".startswith(f"{place_in_case(entry, name)}.")
+        ),
+        None,
+    )
 
 
-def value_of(span: Span, case: Case, line: int, path: str, name: str) -> str:
+def value_of(span: Span, name: str, expected: Any) -> str:
     if span.failure is None:
-        return written(case, line, path, span.releases[0])
-    return TO_WORK_OUT if name in NUMBERS or path.endswith(".grad") else span.failure.observed
-
-
-def written(case: Case, line: int, path: str, release: str) -> str:
-    """Return what the case expects now at a place, as its file has it."""
-    for step in case.steps:
-        for entry in step.get("expect", ()):
-            own = [each for each in entry["checks"] if each[2] == line and path.endswith((each[0], entry["subject"]))]
-            if own:
-                text = step_text({"line": line, "expect": [{**entry, "checks": own[:1]}]}, release)
-                return text.partition(": ")[2]
-    return "…"
+        return value_text(choose(expected, span.releases[0]))
+    return TO_WORK_OUT if name in NUMBERS else span.failure.observed
 
 
 def raised(span: Span, case: Case, line: int, path: str) -> str:

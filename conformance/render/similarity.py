@@ -17,10 +17,12 @@ from conformance.language.schema import load_schema
 
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 CHECK = re.compile(r"\b([a-z_]+): ")
+GRADIENTS = "autograd.grad("  # whose last name is that of a check, too
 NODE = re.compile(r"\b[A-Z]\w*Backward\d*\b")
-BODY = re.compile(r"^ +(steps|given|spellings|parametrize|op):", re.MULTILINE)
+BODY = re.compile(r"^ +(steps|given|spellings|parametrize|op):|^ *- \{id:", re.MULTILINE)
 WEIGHTS = {"rule": 3.0, "operation": 2.0, "error": 2.0, "node": 1.0, "check": 0.5}
 OF_ALL = frozenset("tensor torch ones zeros None True False log expect do".split())  # what says nothing of a case
+OF_ERRORS = frozenset({"type"})  # which is a key of raises, and hardly ever a check
 PLURALS = {"rule": "rules", "operation": "operations", "error": "errors", "node": "nodes", "check": "checks"}
 LEAST = 0.25  # of what both have together, that both must have
 
@@ -53,10 +55,12 @@ def features_of(entry: Entry) -> frozenset[Feature]:
     """Return what an entry does and asks, as far as its text tells."""
     begin = BODY.search(entry.text)
     body = entry.text[begin.start() :] if begin else ""
-    checks = {name for name in CHECK.findall(body) if name in checks_known()}
+    checks = {name for name in CHECK.findall(body) if name in checks_known() - OF_ERRORS}
     words = set(IDENTIFIER.findall(body)) - OF_ALL
     errors = words & (vocabulary.EXCEPTIONS | vocabulary.TORCH_EXCEPTIONS)
-    operations = {word for word in words - checks - errors if word in vocabulary.NAMES or word in vocabulary.ATTRIBUTES}
+    others = words - checks_known() - errors
+    operations = {word for word in others if word in vocabulary.NAMES or word in vocabulary.ATTRIBUTES}
+    operations |= {"autograd.grad"} if GRADIENTS in body else set()
     named = {"rule": entry.rules, "operation": operations, "error": errors, "node": NODE.findall(body), "check": checks}
     return frozenset((kind, name) for kind, names in named.items() for name in names)
 

@@ -802,3 +802,34 @@ def test_files_beside_the_one_that_is_named_are_not_read(session: Session) -> No
     assert (named.status, named.statuses) == (0, {"first": "pass"})
     assert "other.yaml" not in named.output
     assert "other.yaml does not load" in session.run().output
+
+
+def test_what_a_case_prints_is_shown_with_its_failure_or_at_once(session: Session) -> None:
+    session.cases(
+        fine='- print("seen", 1 + 1, sep="-", end="!")\n- expect: {log: []}\n',
+        red="- print(tensor([1.5]))\n- expect: {log: [1]}\n",
+    )
+    captured = session.run("--color=no")
+    assert "seen-2!" not in captured.output
+    assert re.search(r"-+ Captured stdout call -+\ntensor\(\[1\.5000\]\)\n", captured.output)
+    assert "printed" not in json.dumps(captured.report)
+    at_once = session.run("-s", "--color=no")
+    assert "seen-2!.tensor([1.5000])\nF" in at_once.output
+    assert "Captured stdout call" not in at_once.output
+
+
+def test_printing_wrongly_is_an_error_of_the_case(session: Session) -> None:
+    session.cases(first="- do: print(1, end=3)\n  raises: {type: TypeError, match: must be None or a string}\n")
+    assert session.run().statuses == {"first": "pass"}
+
+
+def test_a_pattern_that_was_written_as_text_is_told(session: Session) -> None:
+    session.cases(
+        first="- a = tensor([1.0], requires_grad=True)\n"
+        "- do: a.add_(1)\n  raises: {type: RuntimeError, match: a leaf .* requires grad}\n",
+        second="- a = tensor([1.0], requires_grad=True)\n"
+        "- do: a.add_(1)\n  raises: {type: RuntimeError, match: a leaf .* requires no grad}\n",
+    )
+    output = session.run("--color=no").output
+    note = "match is text, not a pattern; as one it would have held: write {regex: 'a leaf .* requires grad'}"
+    assert output.count(note) == output.count("match is text, not a pattern") == 1
