@@ -59,7 +59,8 @@ ELSEWHERE = {
     "render/page/expected": "render/page/test_tables.py",
     # A command is a few lines that read, call and print: all are given to the command line, and judged by what comes.
     **dict.fromkeys(
-        [f"cli/{name}" for name in "attempt check explain list mutate new similar try".split()], "cli/test_authoring.py"
+        [f"cli/{name}" for name in "attempt check explain list mutate new similar try_".split()],
+        "cli/test_authoring.py",
     ),
     "cli/badge": "cli/test_main.py",
     "cli/bisect": "releases/test_bisect.py",

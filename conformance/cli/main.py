@@ -1,6 +1,7 @@
 """The command line: `python -m conformance`, also installed as `autograd-conformance`."""
 
 import argparse
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -67,11 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def perform(given: list[str]) -> int:
     name = given[0] if given else ""
-    module = import_module(f"conformance.cli.{name.replace('-', '_')}") if name in COMMANDS else None
+    module = import_module(f"conformance.cli.{module_of(name)}") if name in COMMANDS else None
     if module is not None and name == "run":  # pytest reads the rest, and `--help` is its own
         return int(module.run(given[1:]))
     options = parser(name, module).parse_args(given)
     return int(options.run(options))
+
+
+def module_of(command: str) -> str:
+    """Return the name of the module of a command, which may not be a word of Python."""
+    return command.replace("-", "_") + "_" * keyword.iskeyword(command)
 
 
 def parser(chosen: str = "", module: ModuleType | None = None) -> argparse.ArgumentParser:

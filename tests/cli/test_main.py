@@ -356,7 +356,7 @@ def test_badge_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_each_command_is_a_module_and_each_module_that_can_run_is_a_command() -> None:
     files = (ROOT / "conformance" / "cli").glob("*.py")
     able = {path.stem for path in files if "\ndef run(" in path.read_text(encoding="utf-8")}
-    assert able == {name.replace("-", "_") for name in cli.COMMANDS}
+    assert able == set(map(cli.module_of, cli.COMMANDS))
 
 
 @pytest.mark.parametrize("command", ["", *(name for name in cli.COMMANDS if name != "run")])
@@ -444,7 +444,7 @@ def test_history_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.Capt
             f"error: {tmp_path / 'missing.yaml'}: can't be read: No such file or directory"
         ],
         str(wrong): [
-            "error: wrong.yaml:2:8: cases: expected a list, got 1",
+            "error: wrong.yaml:2:8: cases: expected a list of cases, each begun with - id, got 1",
             "error: wrong.yaml:3:1: other: unknown key 'other' (it takes topic, cases, programs, ops)",
         ],
     }

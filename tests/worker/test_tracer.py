@@ -462,3 +462,19 @@ def test_unusual_tensors_do_not_end_a_sketch(engine: Engine, step: str) -> None:
         """,
     )
     assert node_of(graph, "b")["name"] == "ExpBackward0"
+
+
+def test_a_graph_goes_on_after_a_backward_that_must_raise(engine: Engine) -> None:
+    graph = graph_of(
+        engine,
+        """
+        - a = tensor([1.0])
+        - do: a.sum().backward()
+          raises: {type: RuntimeError, match: does not require grad}
+        - b = tensor([1.0], requires_grad=True)
+        - c = b * 2
+        - expect: {c: {is_leaf: false}}
+    """,
+    )
+    assert names(graph) == ["a", "b", "c"]
+    assert nodes(graph) == ["MulBackward0"]

@@ -1,4 +1,4 @@
-"""Runs case files on several torch, and drafts the bounds where they differ."""  # noqa: N999 - the command's name
+"""Runs case files on several torch, and drafts the bounds where they differ."""
 
 import argparse
 import sys
