@@ -9,9 +9,11 @@ from conformance.cli.attempt import TARGET, Torch, add_python, torch_of
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.show import case_of
 from conformance.execution.program import why_unsupported
+from conformance.language.parsing import parse_code
 from conformance.model.case import Case
+from conformance.model.graph import Graph, GraphTensor
 from conformance.model.outcome import Outcome
-from conformance.render.explanation import NOTHING, Explained, Seen, explain
+from conformance.render.explanation import Explained, Seen, explain
 
 DESCRIPTION = """\
 Says of each step of a case, in plain words, what it leaves behind: which tensors are leaves and because of what, what
@@ -53,9 +55,11 @@ def seen_after(case: Case, torch: Torch, outcome: Outcome) -> Iterator[Seen]:
     """Yield the steps up to the one that did not go as expected, with the graph and the tensors after each of them."""
     program = torch.program(case)
     steps = [step for step in program["steps"] if outcome.step is None or step["number"] <= outcome.step]
+    bound: set[str] = set()
     for number, step in enumerate(steps, 1):
         until = {**program, "steps": steps[:number]}
-        graph = torch.graph(until) or NOTHING
+        bound |= parse_code(step.get("do", "")).bound
+        graph = torch.graph(until) or without_nodes(sorted(bound), torch, until)
         names = {tensor.name for tensor in graph.tensors} - {""}
         parts = {
             f"{name}.{part}": (name, part) for name in sorted(names) for part in ("grad is None", "_version", "dtype")
@@ -65,6 +69,13 @@ def seen_after(case: Case, torch: Torch, outcome: Outcome) -> Iterator[Seen]:
             name, part = parts[text]
             states[name][part] = value
         yield Seen(step=step, graph=graph, states={name: state for name, state in states.items() if state})
+
+
+def without_nodes(names: list[str], torch: Torch, program: dict[str, Any]) -> Graph:
+    """Return the tensors among variables as a graph, where nothing was recorded and there is none."""
+    found = torch.read(program, [f"{name}.is_leaf" for name in names])
+    tensors = [GraphTensor(name=name, shape=(), is_leaf=True) for name in names if f"{name}.is_leaf" in found]
+    return Graph(target=str(TARGET), tensors=tuple(tensors), nodes=())
 
 
 def facts_of(case: Case, torch: str, outcome: Outcome, explained: list[Explained]) -> dict[str, Any]:

@@ -32,10 +32,10 @@ CALLS = {
 }
 # What the errors mean that a learner meets first.
 ERRORS = {
-    "a leaf Variable that requires grad is being used in an in-place": "a leaf holds the value at which a gradient is "
-    "asked for; a recorded write would make it a result",
     "a view of a leaf Variable that requires grad is being used in an in-place": "the write would go "
     "through the view into a leaf that requires grad",
+    "a leaf Variable that requires grad is being used in an in-place": "a leaf holds the value at which a gradient is "
+    "asked for; a recorded write would make it a result",
     "modified by an inplace operation": "a node needs a tensor that it has saved, and the version counter "
     "shows that it was written since",
     "backward through the graph a second time": "an earlier pass has freed what the nodes had saved; "
@@ -100,7 +100,8 @@ def told_of_statements(before: Seen, now: Seen) -> list[str]:
     told += told_of_writes(statements, before, now)
     tensors = now.graph.tensors
     new = [index for index in range(len(before.graph.tensors), len(tensors)) if tensors[index].name]
-    told += [words for index in new for words in told_of_tensor(index, now, statements)]
+    told += [words for index in new for words in told_of_tensor(index, before, now)]
+    told += told_of_names(statements, now)
     told += told_of_changes(before, now)
     if raises["type"] is None and statements.called("backward"):
         told += told_of_backward(statements, before, now)
@@ -116,17 +117,19 @@ def told_of_statements(before: Seen, now: Seen) -> list[str]:
 def told_of_error(raises: dict[str, Any]) -> Iterator[str]:
     text = raised_text(raises)
     yield f"it must raise {text}"
-    yield from (f"why: {meaning}" for words, meaning in ERRORS.items() if words in text)
+    meaning = next((each for words, each in ERRORS.items() if words in text), "")
+    if meaning:
+        yield f"why: {meaning}"
 
 
 def told_of_writes(statements: Statements, before: Seen, now: Seen) -> Iterator[str]:
     """Yield what is written in place, what else shows it, and what the version counters say."""
     for name, by in statements.written:
         own = index_of(name, now.graph)
-        if own is None or before.version(name) == now.version(name):
+        if own is None or now.version(name) in ("", before.version(name)):
             continue
-        alike = sorted({now.graph.tensors[index].name for index in sharing(own, now.graph)} & before.states.keys())
-        counted = [each for each in alike if before.version(each) != now.version(each)]
+        alike = sorted({now.graph.tensors[index].name for index in sharing(own, now.graph)} & now.states.keys())
+        counted = [each for each in alike if before.version(each) != now.version(each) != "0"]
         unseen = [each for each in alike if each not in counted]
         versions = listed([f"{each} is at version {now.version(each)}" for each in counted])
         yield f"{by} writes into {name} in place: {versions}"
@@ -134,11 +137,18 @@ def told_of_writes(statements: Statements, before: Seen, now: Seen) -> Iterator[
             yield f"{listed(unseen)} {verb('share', unseen)} the memory and {verb('show', unseen)} the write, uncounted"
 
 
-def told_of_tensor(index: int, now: Seen, statements: Statements) -> Iterator[str]:
+def told_of_names(statements: Statements, now: Seen) -> Iterator[str]:
+    for name, source in statements.sources.items():
+        if source.isidentifier() and source in names_of(now.graph):
+            yield f"{name} is another name of {source}"
+
+
+def told_of_tensor(index: int, before: Seen, now: Seen) -> Iterator[str]:
     """Yield what a tensor is that the step has made, or that has got another grad_fn by it."""
     tensor = now.graph.tensors[index]
+    statements = read_statements(now.step["do"])
     if not tensor.is_leaf:
-        yield from told_of_result(index, now.graph, statements)
+        yield from told_of_result(index, now.graph, how_made(tensor.name, before, statements))
     elif tensor.requires_grad:
         made = "no recorded operation has made it. What is computed from it is recorded"
         yield f"{tensor.name} is a leaf that requires grad: {made}, and backward() accumulates in {tensor.name}.grad"
@@ -171,15 +181,22 @@ def why_not_recorded(name: str, now: Seen, statements: Statements) -> str:
     return "it was made without requires_grad=True, and what is computed from it alone is not recorded"
 
 
-def told_of_result(index: int, now: Graph, statements: Statements) -> Iterator[str]:
+def how_made(name: str, before: Seen, statements: Statements) -> str:
+    """Return how a tensor has come by the grad_fn that it has after a step."""
+    is_recording = not any(mode != "enable_grad" for mode in statements.modes)
+    if any(written == name for written, _ in statements.written) and is_recording:
+        return "the write was recorded"
+    is_same = name in before.states and name not in statements.sources
+    return "what it is a view of was written to" if is_same else "a recorded operation has made it"
+
+
+def told_of_result(index: int, now: Graph, how: str) -> Iterator[str]:
     """Yield what a tensor is that a recorded operation has made: its node, where that leads, and what it has saved."""
     tensor = now.tensors[index]
     if tensor.node is None:
         yield f"{tensor.name} is not a leaf: a recorded operation has made it"
         return
     node = now.nodes[tensor.node]
-    written = any(name == tensor.name for name, _ in statements.written)
-    how = "the write was recorded" if written else "a recorded operation has made it"
     number = f", of which it is output {tensor.output_nr}" if tensor.output_nr else ""
     yield f"{tensor.name} is not a leaf: {how}, and its grad_fn is {node.name}{number}"
     ways = list(dict.fromkeys(destination(edge, now) for edge in node.next if edge is not None))

@@ -150,6 +150,23 @@ def test_explain_says_what_each_step_leaves_behind(own: Path, capsys: pytest.Cap
     assert steps["a.add_(1)"][1].startswith("why: a leaf holds the value at which a gradient is asked for")
 
 
+def test_explain_tells_leaves_without_a_graph_other_names_and_views_written_to(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = ["p = tensor([1.0])", "q = p + 1", "x = tensor([1.0, 2.0], requires_grad=True)", "v = x[:1]", "same = x"]
+    steps += ['"with no_grad(): v.add_(1)"', "expect: {x: {version: 1}}"]
+    text = OWN + "".join(f"      - {step}\n" for step in steps)
+    (own / "mine.yaml").write_text(text, encoding="utf-8")
+    arguments = ("explain", "mine.yaml::c", "--trust", "--python", forks.python(), "--format", "json")
+    told = {step["text"]: step["told"] for step in json.loads(said(capsys, 0, *arguments))["steps"]}
+    assert "it was made without requires_grad=True" in told["p = tensor([1.0])"][0]
+    assert told["q = p + 1"] == ["q is a leaf and requires no grad: nothing that it is made of requires grad"]
+    assert told["same = x"] == ["same is another name of x"]
+    written = told["with no_grad(): v.add_(1)"]
+    assert "add_() writes into v in place: v is at version 1 and x is at version 1" in written
+    assert any(line.startswith("v is not a leaf: what it is a view of was written to") for line in written)
+
+
 def test_explain_goes_up_to_the_step_that_diverges(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (own / "mine.yaml").write_text(TAUGHT.replace("b = a * 2", "b = a * 2\n      - expect: {b: 7.0}"), encoding="utf-8")
     text = said(capsys, 1, "explain", "mine.yaml::c", "--trust", "--python", forks.python())
