@@ -27,6 +27,14 @@ class GraphTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     shares_storage: Annotated[
         Count | None, Meta(description="The index of an earlier tensor whose memory it shares.")
     ] = None
+    view_of: Annotated[Count | None, Meta(description="The index of the tensor of which it is a view.")] = None
+    hooks: Annotated[Count, Meta(description="The most hooks that were registered on it at a time.")] = 0
+    version: Annotated[Count | None, Meta(description="Its version counter when it was last seen.")] = None
+    version_at_backward: Annotated[
+        Count | None, Meta(description="Its version counter before the first backward, if it was there.")
+    ] = None
+    had_grad: Annotated[bool, Meta(description="Whether its grad was there before the first backward.")] = False
+    late: Annotated[bool, Meta(description="Whether it was first seen after a backward had begun.")] = False
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -41,6 +49,7 @@ class SavedTensor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     name: Annotated[str, Meta(description="The node's name for it, such as self or result.")]
     tensor: Annotated[Count | None, Meta(description="The index of the tensor, where it is one of the graph's.")] = None
+    version: Annotated[Count | None, Meta(description="The version counter of what was saved, when first seen.")] = None
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -49,6 +58,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     name: Annotated[str, Meta(description="The name of the node, as grad_fn shows it.")]
     next: tuple[GraphEdge | None, ...] = ()
     saved: Annotated[tuple[SavedTensor, ...], Meta(description="The tensors that it has saved for backward.")] = ()
+    freed: Annotated[bool, Meta(description="Whether a backward freed what it had saved.")] = False
+    late: Annotated[bool, Meta(description="Whether it was first seen after a backward had begun.")] = False
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -20,6 +20,7 @@ from conformance.worker.watched import Watched
 
 MOST_TENSORS = 60
 MOST_NODES = 80
+RAW = "_raw_saved_"
 
 Json = Dict[str, Any]
 
@@ -33,13 +34,14 @@ def sketch(run: CaseRun) -> Dict[str, Any]:
     picture = Picture(run)
     variable, hooks = torch.autograd.Variable, torch._C._autograd
     engine, push = variable._execution_engine, hooks._push_saved_tensors_default_hooks
-    variable._execution_engine = Watched(engine, picture.look)
+    variable._execution_engine = Watched(engine, picture.before_backward)
     hooks._push_saved_tensors_default_hooks = lambda pack, unpack: push(pack, picture.hiding(unpack))
     try:
         run_steps(run, picture.look)
+        picture.look(ended=True)
     finally:
         variable._execution_engine, hooks._push_saved_tensors_default_hooks = engine, push
-        picture.kept.clear()  # breaks a reference cycle through hooks of nodes, which Python can't detect
+        picture.forget()
     return {"status": "pass", "graph": picture.graph()}
 
 
@@ -69,6 +71,9 @@ class Picture:
         self.nodes: List[Json] = []
         self.cut = False
         self.looking = False
+        self.begun = False  # whether there has been a backward
+        self.seen: List[Any] = []  # the tensor of each entry
+        self.seen_nodes: List[Any] = []  # the node of each entry
         self.kept: List[Any] = []
         self.places: Dict[Tuple[int, int], int] = {}  # of tensors, by their id and that of their grad_fn
         self.outputs: Dict[Tuple[int, int], int] = {}  # of tensors, by their grad_fn and number
@@ -95,7 +100,21 @@ class Picture:
 
         return unless_looking
 
-    def look(self, roots: Any = ()) -> None:
+    def forget(self) -> None:
+        """Let all objects go, which breaks a reference cycle through hooks of nodes that Python can't detect."""
+        for held_on_to in (self.seen, self.seen_nodes, self.kept):
+            held_on_to.clear()
+
+    def before_backward(self, roots: Any) -> None:
+        """Record what there is before a backward; how tensors are before the first one is kept."""
+        self.look(roots)
+        if not self.begun and not self.looking:
+            self.begun = True
+            for entry in self.tensors:
+                entry["version_at_backward"] = entry["version"]
+                entry["had_grad"] = entry["has_grad"]
+
+    def look(self, roots: Any = (), ended: bool = False) -> None:
         """Record the tensors and nodes reachable from the case's variables and `roots`, without effects on the case."""
         if self.looking:
             return
@@ -108,6 +127,9 @@ class Picture:
                 for root in roots if isinstance(roots, (list, tuple)) else (roots,):
                     self.record("", root)
                 self.follow()
+                self.refresh()
+                for node, entry in zip(self.seen_nodes, self.nodes) if ended else ():
+                    entry["freed"] = is_freed(node)
         except Exception:
             self.pending.clear()  # an incomplete graph is better than none
         finally:
@@ -138,7 +160,8 @@ class Picture:
                 self.cut = True
                 return None
             index = self.places[id(tensor), id(node)] = len(self.tensors)
-            self.kept += (tensor, node)
+            self.kept.append(node)
+            self.seen.append(tensor)
             self.tensors.append(self.described(index, tensor, node))
         entry = self.tensors[index]
         entry["name"] = entry["name"] or name
@@ -147,6 +170,14 @@ class Picture:
         if not entry["has_grad"] and (node is None or retains):  # reading the grad of other tensors warns
             entry["has_grad"] = fact(tensor, "grad", None) is not None
         return index
+
+    def refresh(self) -> None:
+        """Record the version and hooks of each tensor, but of those that an operation has changed in place since."""
+        for index, tensor in enumerate(self.seen):
+            if self.places.get((id(tensor), id(fact(tensor, "grad_fn", None)))) == index:
+                entry = self.tensors[index]
+                entry["version"] = fact(tensor, "_version", None)
+                entry["hooks"] = max(entry["hooks"], hooks_of(tensor))
 
     def described(self, index: int, tensor: torch.Tensor, node: Any) -> Json:
         """Return the entry of a new tensor."""
@@ -165,8 +196,14 @@ class Picture:
         return {
             "name": "", "line": self.run.line, "shape": shape, "is_leaf": bool(tensor.is_leaf), "requires_grad": False,
             "retains_grad": False, "has_grad": False, "accumulates": False, "node": number, "output_nr": output_nr,
-            "shares_storage": shares,
+            "shares_storage": shares, "view_of": self.base_of(tensor), "hooks": 0, "version": None,
+            "version_at_backward": None, "had_grad": False, "late": self.begun,
         }  # fmt: skip
+
+    def base_of(self, tensor: torch.Tensor) -> Optional[int]:
+        """Return the index of the tensor that a tensor is a view of, if it is one and the other has been seen."""
+        base = fact(tensor, "_base", None)
+        return None if base is None else self.places.get((id(base), id(base.grad_fn)))
 
     def number(self, node: Any) -> Optional[int]:
         """Return the index of a node; None without a node, or when there are too many."""
@@ -178,8 +215,8 @@ class Picture:
                 self.cut = True
                 return None
             index = self.numbers[id(node)] = len(self.nodes)
-            self.kept.append(node)
-            self.nodes.append({"name": name_of_node(node), "next": [], "saved": []})
+            self.seen_nodes.append(node)
+            self.nodes.append({"name": name_of_node(node), "next": [], "saved": [], "freed": False, "late": self.begun})
             self.pending.append(node)
         return index
 
@@ -190,9 +227,10 @@ class Picture:
             entry = self.nodes[self.numbers[id(node)]]
             entry["next"] = [self.edge(following) for following, _ in fact(node, "next_functions", ())]
             entry["saved"] = [
-                {"name": name, "tensor": None if tensor is None else self.found(tensor)}
+                {"name": name, "tensor": None if tensor is None else self.found(tensor),
+                 "version": fact(tensor, "_version", None)}
                 for name, tensor in saved_by(node)
-            ]
+            ]  # fmt: skip
 
     def edge(self, node: Any) -> Optional[Dict[str, Optional[int]]]:
         """Return the edge to `node`, or to the leaf tensor that it accumulates into."""
@@ -245,19 +283,48 @@ def storage_of(tensor: torch.Tensor) -> Tuple[Any, int]:
         return None, 0
 
 
+def hooks_of(tensor: torch.Tensor) -> int:
+    """Return how many hooks are registered on a tensor."""
+    return sum(len(fact(tensor, name, None) or ()) for name in ("_backward_hooks", "_post_accumulate_grad_hooks"))
+
+
+def is_own(node: Any) -> bool:
+    """Whether a node is of a Function that is written in Python."""
+    return isinstance(node, torch._C._FunctionBase)
+
+
+def saved_names(node: Any) -> List[str]:
+    """Return the names of what a node may have saved."""
+    names = ["tensors"] if is_own(node) else [name[len(RAW) :] for name in vars(type(node)) if name.startswith(RAW)]
+    return sorted(names, key=lambda name: (name != "self", name))
+
+
+def saved_as(node: Any, name: str) -> Any:
+    """Return what a node has saved under a name; raises if that was freed, or can't be unpacked."""
+    return node.saved_tensors if is_own(node) else getattr(node, f"_saved_{name}")
+
+
 def saved_by(node: Any) -> Iterator[Tuple[str, Optional[torch.Tensor]]]:
     """Yield the names and tensors that a node has saved; None for a tensor that can't be unpacked."""
-    own = isinstance(node, torch._C._FunctionBase)
-    raw = "_raw_saved_"
-    names = ["tensors"] if own else [name[len(raw) :] for name in vars(type(node)) if name.startswith(raw)]
-    for name in sorted(names, key=lambda name: (name != "self", name)):
+    for name in saved_names(node):
         try:
-            value = node.saved_tensors if own else getattr(node, f"_saved_{name}")
+            value = saved_as(node, name)
         except Exception:
-            value = fact(node, raw + name, ())  # only counted
+            value = fact(node, RAW + name, ())  # only counted
             value = [Hidden] * len(value) if isinstance(value, tuple) else Hidden
         several = value if isinstance(value, (list, tuple)) else [value]
         for index, item in enumerate(several):
             if item is not None:
-                label = str(index) if own else f"{name}[{index}]" if several is value else name
+                label = str(index) if is_own(node) else f"{name}[{index}]" if several is value else name
                 yield label, item if isinstance(item, torch.Tensor) else None
+
+
+def is_freed(node: Any) -> bool:
+    """Whether backward has freed what a node had saved."""
+    for name in saved_names(node):
+        try:
+            saved_as(node, name)
+        except Exception as error:
+            if "freed" in str(error):
+                return True
+    return False

@@ -82,19 +82,24 @@ def test_a_leaf_an_operation_and_its_result(engine: Engine) -> None:
             {
                 "name": "a", "line": FIRST, "shape": [2], "is_leaf": True, "requires_grad": True, "retains_grad": False,
                 "has_grad": True, "accumulates": True, "node": None, "output_nr": 0, "shares_storage": None,
+                "view_of": None, "hooks": 0, "version": 0, "version_at_backward": 0, "had_grad": False, "late": False,
             },
             {
                 "name": "b", "line": FIRST + 1, "shape": [2], "is_leaf": False, "requires_grad": True,
                 "retains_grad": False, "has_grad": False, "accumulates": False, "node": 0, "output_nr": 0,
-                "shares_storage": None,
+                "shares_storage": None, "view_of": None, "hooks": 0, "version": 0, "version_at_backward": 0,
+                "had_grad": False, "late": False,
             },
         ],
         "nodes": [
             {
                 "name": "SigmoidBackward0", "next": [{"node": None, "tensor": 0}],
-                "saved": [{"name": "result", "tensor": 1}],
+                "saved": [{"name": "result", "tensor": 1, "version": 0}], "freed": True, "late": False,
             },
-            {"name": "SumBackward0", "next": [{"node": 0, "tensor": None}], "saved": []},
+            {
+                "name": "SumBackward0", "next": [{"node": 0, "tensor": None}], "saved": [], "freed": False,
+                "late": False,
+            },
         ],
     }  # fmt: skip
 
@@ -168,7 +173,51 @@ def test_a_tensor_that_is_changed_in_place_is_seen_before_and_after(engine: Engi
     assert graph["tensors"][2]["shares_storage"] == 1
     assert nodes(graph) == ["MulBackward0", "ExpBackward0"]
     assert graph["nodes"][1]["next"] == [{"node": 0, "tensor": None}]
-    assert graph["nodes"][1]["saved"] == [{"name": "result", "tensor": 2}]
+    assert graph["nodes"][1]["saved"] == [{"name": "result", "tensor": 2, "version": 1}]
+    assert [tensor["version"] for tensor in graph["tensors"]] == [0, 0, 1]
+
+
+@each("alias, version, is_freed", [("b.detach()", 1, False), ("b.data", 0, True)])
+def test_twins_differ_in_the_version_of_what_was_written_to_and_in_what_backward_freed(
+    engine: Engine, alias: str, version: int, is_freed: bool
+) -> None:
+    graph = graph_of(
+        engine,
+        f"""
+        - a = tensor([1.0], requires_grad=True)
+        - b = a.sigmoid()
+        - c = {alias}
+        - c.zero_()
+        - b.sum().backward()
+        - expect: {{c: {{value: [0.0]}}}}
+        """,
+    )
+    assert (named(graph, "b")["version"], named(graph, "c")["version"]) == (version, 1)
+    assert node_of(graph, "b")["saved"] == [{"name": "result", "tensor": index_of(graph, "b"), "version": 0}]
+    assert node_of(graph, "b")["freed"] == is_freed
+
+
+def test_what_came_with_or_after_backward_is_told_from_what_was_there(engine: Engine) -> None:
+    graph = graph_of(
+        engine,
+        """
+        - a = tensor([1.0, 2.0], requires_grad=True)
+        - 'a.register_hook(lambda grad: None)'
+        - b = a * 2
+        - v = b[0]
+        - b.sum().backward()
+        - |
+          with no_grad():
+              a.zero_()
+        - late = a * 3
+        - expect: {late: {value: [0.0, 0.0]}}
+        """,
+    )
+    a, late = named(graph, "a"), named(graph, "late")
+    assert (a["had_grad"], a["has_grad"], a["hooks"], a["late"]) == (False, True, 1, False)
+    assert (a["version_at_backward"], a["version"]) == (0, 1)
+    assert (late["late"], late["version_at_backward"], node_of(graph, "late")["late"]) == (True, None, True)
+    assert named(graph, "v")["view_of"] == index_of(graph, "b")
 
 
 def test_aliases_and_views_share_the_storage_of_the_first(engine: Engine) -> None:

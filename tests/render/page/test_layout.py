@@ -29,12 +29,13 @@ EDGES = st.none() | st.builds(GraphEdge, node=st.none() | INDEX, tensor=st.none(
 TENSORS = st.builds(
     GraphTensor, name=st.text(max_size=9), shape=st.lists(st.integers(-1, 99), max_size=6).map(tuple),
     is_leaf=st.booleans(), requires_grad=st.booleans(), retains_grad=st.booleans(), has_grad=st.booleans(),
-    accumulates=st.booleans(), node=st.none() | INDEX, shares_storage=st.none() | INDEX,
+    accumulates=st.booleans(), node=st.none() | INDEX, shares_storage=st.none() | INDEX, view_of=st.none() | INDEX,
+    version=st.none() | INDEX, version_at_backward=st.none() | INDEX, had_grad=st.booleans(), late=st.booleans(),
 )  # fmt: skip
-SAVED = st.builds(SavedTensor, name=st.text(max_size=9), tensor=st.none() | INDEX)
+SAVED = st.builds(SavedTensor, name=st.text(max_size=9), tensor=st.none() | INDEX, version=st.none() | INDEX)
 NODES = st.builds(
     GraphNode, name=st.text(max_size=20), next=st.lists(EDGES, max_size=5).map(tuple),
-    saved=st.lists(SAVED, max_size=8).map(tuple),
+    saved=st.lists(SAVED, max_size=8).map(tuple), freed=st.booleans(), late=st.booleans(),
 )  # fmt: skip
 GRAPHS = st.builds(
     Graph, target=st.just(CPU), tensors=st.lists(TENSORS, max_size=10).map(tuple),
@@ -58,7 +59,7 @@ def drawn(graph: Graph) -> dict[str, Any]:
 
 
 def sides(box: tuple[Any, ...]) -> tuple[float, float, float, float]:
-    _, _, x, y, width, height = box
+    _, _, x, y, width, height, _ = box
     return x - width / 2, y - height / 2, x + width / 2, y + height / 2
 
 
@@ -151,7 +152,10 @@ def test_boxes_say_what_autograd_makes_of_a_tensor() -> None:
     assert of(is_leaf=True, requires_grad=True) == ["a [2, 3]", "leaf, requires grad"]
     assert of(requires_grad=True, retains_grad=True) == ["a [2, 3]", "requires grad", "retains grad"]
     assert of(is_leaf=True, requires_grad=True, retains_grad=True)[2:] == []
-    assert of(accumulates=True, has_grad=True)[2:] == ["accumulates into .grad"]
+    assert of(accumulates=True, has_grad=True)[2:] == ["accumulates into .grad (set)"]
+    assert of(hooks=1)[2:] == ["1 hook"]
+    assert of(version=0)[2:] == []
+    assert of(version=2)[2:] == ["version 2"]
     assert of(has_grad=True)[2:] == [".grad is there"]
     assert of(name="", shape=())[0] == "a tensor []"
     assert of(shape=(1, 2, 3, 4, 5))[0] == "a [1, 2, 3, 4, …]"
@@ -167,6 +171,26 @@ def test_boxes_say_what_a_node_has_saved() -> None:
     ]
     many = GraphNode(name="N", saved=tuple(SavedTensor(name=f"s{number}") for number in range(9)))
     assert text_of(Graph(target=CPU, tensors=(), nodes=(many,))) == [["N", "saved s0, s1, s2, s3, s4, s5"]]
+
+
+def test_what_a_write_and_a_backward_change_is_told() -> None:
+    leaf = GraphTensor(name="a", shape=(), is_leaf=True, has_grad=True, version=0, version_at_backward=0)
+    result = GraphTensor(name="b", shape=(), node=0, version=2, version_at_backward=1)
+    view = GraphTensor(name="c", shape=(), node=0, version=2, late=True, view_of=1)
+    saved = (SavedTensor(name="self", tensor=0, version=0), SavedTensor(name="result", tensor=1, version=1))
+    node = GraphNode(name="N", saved=saved, freed=True)
+    boxes = drawn(Graph(target=CPU, tensors=(leaf, result, view), nodes=(node,)))["boxes"]
+    assert [(lines[1:], before and before[1:]) for _, lines, *_, before in boxes] == [
+        (["leaf", ".grad is there", "version 0"], ["leaf", "version 0"]),
+        (["no grad", "version 2"], ["no grad", "version 1"]),
+        (["no grad", "version 2", "view of b"], []),
+        (["freed self = a, result = b at version 1, written to since"], ["saved self = a, result = b"]),
+    ]
+
+
+def test_without_a_backward_there_is_no_before() -> None:
+    graph = Graph(target=CPU, tensors=(GraphTensor(name="a", shape=(), has_grad=True, version=1),), nodes=())
+    assert drawn(graph)["boxes"][0][-1] is None
 
 
 def test_no_name_and_no_shape_makes_a_box_endless() -> None:

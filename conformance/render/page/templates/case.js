@@ -277,7 +277,7 @@ function graphSection(details) {
   const build = model.index.builds[drawing.build];
   return [
     graphOf(drawing),
-    h("p", { class: "hint" }, `As torch ${build.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory.`,
+    h("p", { class: "hint" }, `As torch ${build.torch} built it on ${drawing.target}. Boxes are tensors, rounded ones are nodes of the graph; values flow down, gradients up. A dotted line joins tensors that share memory; a version counts the writes that autograd sees.`,
       drawing.cut ? " The graph is larger than the drawing." : ""),
   ];
 }

@@ -3,17 +3,32 @@
 const EDGE = 6; // around the drawing, in CSS pixels
 
 /**
- * Return the drawing of a graph, described in words for screen readers.
+ * Return the drawing of a graph, described in words for screen readers; where backward changes it, with buttons that show it
+ * before and after.
  * @param {Drawing} drawing
  */
 function graphOf(drawing) {
+  const region = h("div", { class: "scroll drawing", tabindex: "0", role: "region", "aria-label": "Graph" }, pictureOf(drawing, false));
+  if (drawing.boxes.every((box) => box[6] === null)) return region;
+  const buttons = ["before backward", "at the end"].map((name, place) =>
+    h("button", { type: "button", "aria-pressed": String(place === 1), click: () => show(place) }, name));
+  /** @param {number} chosen */
+  function show(chosen) {
+    buttons.forEach((button, place) => button.setAttribute("aria-pressed", String(place === chosen)));
+    region.replaceChildren(pictureOf(drawing, chosen === 0));
+  }
+  return h("div", {}, h("p", { class: "line when" }, "The graph ", ...buttons), region);
+}
+
+/** @param {Drawing} drawing @param {boolean} isBefore */
+function pictureOf(drawing, isBefore) {
   const [width, height] = drawing.size;
-  const words = drawing.boxes.map(([, lines]) => lines.join(", "));
-  const picture = svg("svg", {
+  const boxes = drawing.boxes.map((box) => /** @type {DrawnBox} */ (isBefore && box[6] ? [box[0], box[6], ...box.slice(2)] : box));
+  const words = boxes.filter(([, lines]) => lines.length > 0).map(([, lines]) => lines.join(", "));
+  return svg("svg", {
     class: "graph", role: "img", "aria-label": `The graph: ${words.join("; ")}`, width: width + 2 * EDGE, height: height + 2 * EDGE,
     viewBox: `${-EDGE} ${-EDGE} ${width + 2 * EDGE} ${height + 2 * EDGE}`,
-  }, arrowhead(), ...drawing.paths.map(([kind, points]) => pathOf(kind, points)), ...drawing.boxes.map(boxOf));
-  return h("div", { class: "scroll drawing", tabindex: "0", role: "region", "aria-label": "Graph" }, picture);
+  }, arrowhead(), ...drawing.paths.map(([kind, points]) => pathOf(kind, points)), ...boxes.map(boxOf));
 }
 
 function arrowhead() {
@@ -33,10 +48,16 @@ function pathOf(kind, points) {
   return svg("path", { d, class: `edge ${kind}`, ...(kind === "flow" ? { "marker-end": "url(#arrow)" } : {}) });
 }
 
-/** @param {[string, string[], number, number, number, number]} box */
+/** Return a box; one that is not there yet has no text. @param {DrawnBox} box */
 function boxOf([kind, lines, x, y, width, height]) {
   const top = y - (lines.length - 1) * 8 + 4;
-  const texts = lines.map((line, number) => svg("text", { x, y: top + 16 * number, class: number ? "more" : "name" }, line));
-  const round = kind === "node" ? height / 2 : 4;
-  return svg("g", { class: `box ${kind}` }, svg("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: round }), ...texts);
+  const texts = lines.map((line, number) => svg("text", { x, y: top + 16 * number, class: classOf(line, number) }, line));
+  const round = kind === "node" ? 16 : 4;
+  return svg("g", { class: lines.length ? `box ${kind}` : "box later" }, svg("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: round }), ...texts);
+}
+
+/** @param {string} line @param {number} number */
+function classOf(line, number) {
+  if (number === 0) return "name";
+  return line.endsWith("written to since") ? "more written" : "more";
 }
