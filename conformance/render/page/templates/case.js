@@ -25,8 +25,8 @@ function caseSheet(view, item, details) {
     ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),
     h("h2", {}, "The graph that it builds"), ...graphSection(details),
-    h("h2", {}, "Run it"), ...runSection(item, details),
     relatedSection(view, item),
+    h("h2", {}, "Run it"), ...runSection(item, details),
     h("h2", {}, "The text of the case"), h("pre", { class: "code", tabindex: "0" }, dedented(details.yaml.split("\n"))),
     details.source.length > 0 && h("p", { class: "hint" }, `From ${details.source.join(", ")}.`),
   ];
@@ -47,9 +47,9 @@ function relatedSection(view, item) {
   const section = h("section", { hidden: true }, h("h2", {}, "Related cases"));
   const columns = model.columns.filter((column) => column.build === ownBuild());
   relatedTo(item).then((related) => {
-    const entries = related.map((other) => {
+    const entries = related.map(({ other, why }) => {
       const [status] = countsOf(columns[0], [other.number], model.index.dtypes.map((_, dtype) => dtype)).keys();
-      return h("li", {}, Boolean(status) && sign(status), " ", inward(view, { page: "case", id: other.id }, {}, other.title));
+      return h("li", {}, Boolean(status) && sign(status), " ", inward(view, { page: "case", id: other.id }, {}, other.title), h("span", { class: "hint told" }, ...why));
     });
     section.append(h("ul", {}, ...entries));
     section.hidden = related.length === 0;

@@ -1,6 +1,7 @@
 // The changes between two columns: the kind of each case is looked up in the table of decisions.
 
 const ROWS_AT_ONCE = 200;
+const MOST_OTHERS = 24; // columns that a link leads to; there is a choice of all
 
 /** @typedef {{kind: string, item: number, dtype: number, before: string, after: string, message: string, words: Words[]}} Change */
 
@@ -75,12 +76,20 @@ async function changesSheet(view) {
   const shown = kinds.filter(([kind]) => view.kind.length === 0 || view.kind.includes(kind));
   return [
     h("h1", { tabindex: "-1" }, `What changes from torch ${from.build.torch} to torch ${to.build.torch}`),
-    ...(model.columns.length > 2 ? [h("p", { class: "line" }, ...comparison(view))] : [h("p", {}, `From ${longName(from)} to ${longName(to)}.`)]),
+    ...(model.columns.length > 2 ? [otherPairs(view, from, to)] : [h("p", {}, `From ${longName(from)} to ${longName(to)}.`)]),
     kinds.length > 1 && h("p", { class: "kinds" }, ...kinds.map(([kind]) => inward(view, { kind: [kind] }, { "aria-current": view.kind.includes(kind) ? "true" : null }, `${changes.filter((entry) => entry.kind === kind).length} ${spelled(kind)}`)),
       view.kind.length > 0 && inward(view, { kind: [] }, {}, "all")),
     ...shown.map(([kind, meaning]) => kindSection(view, from, to, kind, meaning, changes.filter((entry) => entry.kind === kind), shown.length === 1)),
     changes.length === 0 && h("p", {}, "Nothing changed."),
   ];
+}
+
+/** Return links to what changes from the same column to others of its device, and a choice of any two. @param {View} view @param {Column} from @param {Column} to */
+function otherPairs(view, from, to) {
+  const others = model.columns.filter((column) => column !== from && column.device === to.device).toReversed().slice(0, MOST_OTHERS);
+  const links = others.map((column) => inward(view, { to: column.id }, { title: longName(column), "aria-current": column === to ? "true" : null }, column.build.release));
+  return h("div", { class: "line pairs" }, h("span", {}, `From ${from.build.release} on ${from.device} to:`), h("span", { class: "kinds" }, ...links),
+    h("details", { class: "choice" }, h("summary", {}, "Other builds"), h("div", { class: "options line" }, ...comparison(view))));
 }
 
 /** @param {string} kind */

@@ -45,7 +45,7 @@ function longName(column) {
  */
 function tableOf(view, found, rows) {
   const body = h("tbody", {});
-  const table = h("table", { class: "matrix" }, headOf(view, found), body);
+  const table = h("table", { class: found.columns.length > MOST_COLUMNS + 1 ? "matrix wide" : "matrix" }, headOf(view, found), body);
   const atOnce = Math.max(20, Math.round(CELLS_AT_ONCE / found.columns.length));
   let drawn = 0;
   function draw() {

@@ -60,11 +60,14 @@ async function addTexts() {
 const MOST_RELATED = 6;
 const OF_RULE = 0.2; // what a rule that two cases cite says of how alike they are, beside the part of words that they share
 const ALIKE = 0.4; // at least, to be related
+const OF_TWIN = 1; // what it says that two programs differ in a statement or two
+const MOST_LOOKED_AT = 60; // cases whose statements are compared
 
 /**
- * Return the cases that are most like another one in what they do, of those that cite its rules or use its words.
+ * Return the cases that are most like another one in what they do, of those that cite its rules or use its words, with what
+ * they have in common with it.
  * @param {Case} item
- * @returns {Promise<Case[]>}
+ * @returns {Promise<{other: Case, why: Child[]}[]>}
  */
 async function relatedTo(item) {
   await searchEverything();
@@ -77,8 +80,28 @@ async function relatedTo(item) {
     const shared = [...theirs].reduce((count, word) => count + Number(words.has(word)), 0);
     return shared / (words.size + theirs.size - shared) + OF_RULE * other.rules.filter((rule) => rules.has(rule)).length;
   });
-  const found = model.cases.filter((other) => alike[other.number] >= ALIKE);
-  return found.toSorted((one, other) => alike[other.number] - alike[one.number]).slice(0, MOST_RELATED);
+  const nearest = model.cases.filter((other) => alike[other.number] >= ALIKE).toSorted((one, other) => alike[other.number] - alike[one.number]);
+  const own = statementsOf(await detailsOf(item));
+  const found = await Promise.all(nearest.slice(0, MOST_LOOKED_AT).map(async (other) => {
+    const instead = differing(own, statementsOf(await detailsOf(other)));
+    const cited = other.rules.filter((rule) => rules.has(rule)).map((rule) => model.index.rules[rule][0]);
+    const twin = instead?.length === 0 ? ["the same program"] : instead && ["the same program, but for ", ...instead.flatMap((text, place) => [place > 0 && " and ", h("code", {}, text)])];
+    return { other, why: twin ?? [cited.length > 0 && `also checks ${cited.join(", ")}`], weight: alike[other.number] + (twin ? OF_TWIN : 0) };
+  }));
+  return found.toSorted((one, other) => other.weight - one.weight).slice(0, MOST_RELATED);
+}
+
+/** Return the statements of a case, without what it expects of them. @param {Details} details */
+function statementsOf(details) {
+  const lines = details.yaml.split("\n");
+  const steps = details.steps.map((start, number) => dedented(lines.slice(start, details.steps[number + 1] ?? lines.length)).replace(/^- /, ""));
+  return steps.filter((text) => !text.startsWith("expect:")).map((text) => text.replace(/^do: /, "").replace(/\n *(raises|warns):.*$/s, "").trim());
+}
+
+/** Return the statements of a program that stand in the place of others in another one, or null where these are many. @param {string[]} own @param {string[]} theirs */
+function differing(own, theirs) {
+  const found = theirs.filter((text, place) => text !== own[place]);
+  return own.length === theirs.length && own.length > found.length && found.length <= 2 ? found : null;
 }
 
 /** Return the words of a search, and other ways to say each. @param {string} asked @returns {string[][]} */
