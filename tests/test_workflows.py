@@ -23,6 +23,7 @@ from samples import CPU, failed, outcome, report
 from sources import commit, copy_sources, keep_topics
 
 from conformance.releases.catalogue import load_releases
+from conformance.results.nights import load_nights
 from conformance.results.store import load_report, text_of
 
 pytestmark = pytest.mark.slow
@@ -214,10 +215,11 @@ def nights(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
                     shutil.copy(path, shards)
         if made:
             last = list(made.values())[-1]
-            shutil.copytree(last.directory / "last-good", compare.directory / "last-good")
+            for kept in ("last-good", "nights"):
+                shutil.copytree(last.directory / kept, compare.directory / kept)
         compare.steps(
             jobs["compare"], "Install the suite", "Put the shards together", "Compare with the last good reports",
-            "Make the page", "Keep what is good",
+            "Keep what each night was like", "Make the page", "Keep what is good",
         )  # fmt: skip
         made[night] = compare
     return made
@@ -236,6 +238,14 @@ def test_a_night_has_a_report_for_each_build_and_a_page(nights: dict[str, Runner
     assert "9.9" in (first.directory / "site" / "index.html").read_text(encoding="utf-8")
     assert first.values["steps.compare.outputs.worse"] == "0"
     assert "Autograd conformance: nothing got worse on 2 builds" in first.summary.read_text(encoding="utf-8")
+
+
+def test_the_record_of_a_build_says_when_which_case_turned(nights: dict[str, Runner]) -> None:
+    (path,) = (nights["fault"].directory / "nights").glob("cpu-2*.json")
+    record = load_nights(path)
+    assert len(record.nights) == 3
+    turned = {each for each, stretches in record.stretches().items() if stretches == [("pass", 2), ("fail", 1)]}
+    assert any("detached-alias" in case for case, _ in turned)
 
 
 def test_the_same_night_again_is_green(nights: dict[str, Runner]) -> None:

@@ -25,6 +25,7 @@ COMMANDS = {  # each is a module beside this one, which is imported when it is a
     "show": "print a case as plain torch, with its rules",
     "report": "make an HTML page of reports",
     "compact": "write reports in a form that is small enough to keep",
+    "nights": "keep which case had which status in the last nights",
     "merge": "put the reports of shards together",
     "diff": "compare two reports; exit 1 when something got worse",
     "summary": "print Markdown for the page of a CI job",

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from conformance.cli.input import add_renames, add_reports, read, renames_of, shipped
+from conformance.cli.nights import records_in
 from conformance.cli.output import CommandError, put, save
 from conformance.model.report import without_machine
 from conformance.render.page.page import Suite, page_of
@@ -30,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--without-machines", action="store_true", help="leave out paths, arguments and processors, for others to see"
     )
+    parser.add_argument(
+        "--nights", metavar="DIRECTORY", type=Path, help="the records of the last nights, as `nights` keeps them"
+    )
     add_renames(parser)
     add_reports(parser, "REPORT")
 
@@ -42,8 +46,10 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("none of the reports can be read", "; ".join(skipped))
     if options.without_machines:
         found = [without_machine(report) for report in found]
+    nights = records_in(options.nights) if options.nights is not None else []
     cases = {(case.id, case.digest): case for case in shipped()[0]}
     scripts = {revision: script_for(case) for revision, case in cases.items()}
-    save(options.output, page_of(found, skipped, Suite(script_of=scripts.get, case_of=cases.get)))
+    suite = Suite(script_of=scripts.get, case_of=cases.get)
+    save(options.output, page_of(found, skipped, suite, nights=nights))
     put(f"{options.output}\n")
     return 0

@@ -37,6 +37,11 @@ def text_of(report: Report | Compact) -> str:
     return "".join(pieces_of(fields_of(report))) + "\n}\n"
 
 
+def text_of_record(record: msgspec.Struct) -> str:
+    """Return any other record as its file holds it."""
+    return "".join(pieces_of(fields_of(record))) + "\n}\n"
+
+
 def text_of_head(report: Report) -> Iterator[str]:
     """Yield, piece by piece, what precedes the first outcome in the text of a report."""
     fields = fields_of(report)

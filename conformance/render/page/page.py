@@ -1,7 +1,8 @@
 """The compatibility report as one self-contained HTML page.
 
 The page holds an index, which it unpacks when it is opened; the details of the cases in parts, which it unpacks when
-one of their cases is opened; and last what cases expect otherwise on other releases, for the changes between two.
+one of their cases is opened; what cases expect otherwise on other releases, for the changes between two; and what they
+went through in the last nights, if that was kept.
 Each is deflated JSON in base64, which is small and can't contain markup.
 """
 
@@ -24,15 +25,17 @@ from conformance.model.status import STATUSES
 from conformance.render.page.details import NOTHING_KEPT, Keepers, details_of, inputs_of
 from conformance.render.page.expected import expected_of
 from conformance.render.page.matrix import Matrix, index_of, matrix_of
+from conformance.render.page.over_time import over_time
 from conformance.render.page.tables import tables
 from conformance.render.script.script import Script, snippets_for
 from conformance.render.visible import visible
+from conformance.results.nights import Nights
 from conformance.results.store import encoded
 
 Revision = tuple[str, str]  # a case's id and digest
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = "dom view data search find matrix form changes graph case build verdict main".split()
+SCRIPTS = "dom view data search find matrix form changes graph nights case build verdict main".split()
 CHUNK = 128  # cases in a part: those of one file are alike, and compress well
 LEVEL = 5  # of compression: higher ones take longer for little gain
 
@@ -48,23 +51,25 @@ class Suite:
 NO_SUITE = Suite()
 
 
-def page_of(
+def page_of(  # noqa: PLR0913 - each says something else that the page tells
     reports: Sequence[Report],
     skipped: Sequence[str] = (),
     suite: Suite = NO_SUITE,
     *,
     own: Report | None = None,
     kept: Keepers = NOTHING_KEPT,
+    nights: Sequence[Nights] = (),
 ) -> str:
     """Return the page of `reports`.
 
     `skipped` holds the reasons why other reports were left out; `own` is the report of the run that has just ended;
-    `kept` returns what may be known from an earlier page.
+    `kept` returns what may be known from an earlier page; `nights` are records of build lines.
     """
     matrix = matrix_of(reports)
     last = 1 + -(-len(matrix.cases) // CHUNK)
-    shared = {**tables(), "chunk": CHUNK, "last": last, "snippets": snippets_for(matrix.reports)}
-    index = {**index_of(matrix, own), **shared}
+    past = over_time(matrix, nights)
+    places = {"chunk": CHUNK, "last": last, "nights": last + 1 if past else 0}
+    index = {**index_of(matrix, own), **tables(), **places, "snippets": snippets_for(matrix.reports)}
     parts = [packed(index)]
     releases = [report.build.torch for report in matrix.reports]
     for at in range(0, len(matrix.cases), CHUNK):
@@ -72,6 +77,8 @@ def page_of(
         inputs = encoded([releases, *(inputs_of(*each) for each in chunk)])
         parts.append(kept.part(inputs, partial(part_of, chunk, suite, kept)))
     parts.append(packed(expected_of(matrix, lambda case: suite.case_of((case.id, case.digest)))))
+    if past:
+        parts.append(packed(past))
     style, script = assets()
     return template().render(
         version=__version__, made=now(), cases=len(matrix.cases), builds=index["builds"], statuses=STATUSES,

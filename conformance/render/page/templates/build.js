@@ -13,7 +13,7 @@ function buildSheet(view, build) {
     ...build.runs.map((line) => h("p", { class: "notice" }, line)),
     build.beside !== "" && h("p", {}, inward(view, { page: "", id: "", build: [build.beside, build.id] }, {}, "Beside torch alone")),
     h("h2", {}, "Planned, run, not run"), countTable(view, build),
-    ...causeSection(view, build), ...reasons(view, build),
+    ...causeSection(view, build), nightsOfBuild(view, build), ...reasons(view, build),
     h("h2", {}, "The build"), h("table", { class: "facts" }, h("tbody", {}, ...build.facts.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))),
     h("h2", {}, "Devices"), deviceTable(build.devices),
     ...featureTable(build.features),

@@ -20,7 +20,7 @@ function caseSheet(view, item, details) {
     h("p", { class: "why" }, details.why),
     ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details)),
     h("h2", {}, "Rules"), rulesOf(view, item),
-    h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)),
+    h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)), nightsOfCase(item),
     ...knownIssues(groups),
     ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),

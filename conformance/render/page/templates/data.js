@@ -8,7 +8,7 @@
 /** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string, upgrade: string]} Rule */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
-/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], first: string[], expectation: string, degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, last: number, snippets: Record<string, string>}} Index */
+/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], first: string[], nights: number, expectation: string, degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, last: number, snippets: Record<string, string>}} Index */
 
 /** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, wording: Int32Array, cause: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
@@ -21,6 +21,9 @@
 /** @typedef {[kind: string, lines: string[], x: number, y: number, width: number, height: number, before: string[] | null]} DrawnBox with its lines before backward, where they are others */
 /** @typedef {{size: [number, number], boxes: DrawnBox[], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
 /** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][], reproductions: Record<string, string>}} Details */
+
+/** @typedef {[status: string, count: number][]} Stretches the statuses that a case had, and for how many nights */
+/** @typedef {{nights: [started: string, torch: string][], cases: Record<string, Record<string, Stretches>>}} Past of a column: by dtype and case, but for those that passed in all nights */
 
 /** @typedef {[place: string, before: string, after: string]} Words */
 /** @typedef {Record<string, Record<string, [kind: string, words: Words[]] | null>>} Expected by case and two of its alternatives, as in 0/1 */
