@@ -71,7 +71,7 @@ def test_cases_that_went_through_the_same_are_named_together(tmp_path: Path) -> 
         ("1 pass", "1 pass,", "got '1 pass,'"),
         ("1 pass", "01 pass", "got '01 pass'"),
         ('"format": 1', '"format": 2', "no record of nights: Expected `int` <= 1"),
-        ("{", "[", "no record of nights: JSON is malformed"),
+        ("{", "x{", "no record of nights: JSON is malformed"),
     ],
 )
 def test_what_is_no_record_is_refused_with_what_is_wrong(old: str, new: str, told: str, tmp_path: Path) -> None:
