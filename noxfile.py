@@ -135,3 +135,6 @@ def publish(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "conformance", "compact", "-o", str(PUBLISHED), *places)
     page = str(PUBLISHED / "index.html")
     session.run(sys.executable, "-m", "conformance", "report", "--without-machines", "-o", page, *places)
+    if len(list(PUBLISHED.glob("*.json"))) > 1:
+        guides = str(PUBLISHED / "upgrading")
+        session.run(sys.executable, "-m", "conformance", "upgrade", "-o", guides, str(PUBLISHED))

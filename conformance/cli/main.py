@@ -28,6 +28,7 @@ COMMANDS = {  # each is a module beside this one, which is imported when it is a
     "nights": "keep which case had which status in the last nights",
     "merge": "put the reports of shards together",
     "diff": "compare two reports; exit 1 when something got worse",
+    "upgrade": "print or write guides for those who upgrade torch",
     "summary": "print Markdown for the page of a CI job",
     "profile": "draft the profile of a device",
     "history": "print what changed from release to release, as the cases hold it",
