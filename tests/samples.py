@@ -56,8 +56,11 @@ FAILURES = (
 GRAPH = Graph(
     target=CPU,
     tensors=(
-        GraphTensor(name="a", line=6, shape=(1,), is_leaf=True, requires_grad=True, has_grad=True, accumulates=True),
-        GraphTensor(name="b", line=7, shape=(1,), requires_grad=True, node=0),
+        GraphTensor(
+            name="a", line=6, shape=(1,), is_leaf=True, requires_grad=True, has_grad=True, accumulates=True, version=0,
+            version_at_backward=0,
+        ),
+        GraphTensor(name="b", line=7, shape=(1,), requires_grad=True, node=0, version=0, version_at_backward=0),
     ),
     nodes=(
         GraphNode(

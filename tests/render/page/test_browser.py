@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,7 +12,8 @@ from urllib.parse import quote
 import msgspec
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from chromium import NEEDED, Opener
+from playwright.sync_api import Browser, Page, expect
 from samples import (
     CPU,
     CUDA,
@@ -39,10 +38,8 @@ from conformance.model.status import STATUSES, TABLE
 from conformance.render.page.matrix import matrix_of
 from conformance.render.page.page import Suite, page_of
 from conformance.results.diff import compare
+from conformance.results.nights import Nights, with_night
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync""".split()
 HOSTILE = (
     "<script>document.title='pwned'</script>", "</script><script>alert(1)</script>",
     "\"'`><img src=x onerror=alert(1)>", "javascript:alert(1)", "\u202egnp.exe\u2066", "\ud800 half a pair",
@@ -52,13 +49,7 @@ DOUBLE = "cpu-float64"
 GOOD = outcome("pass")
 LATE = Issue(status="fail", reason="Late since ever.", link="https://example.org/issues/1")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None and not os.environ.get("CI"),
-        reason="there is no chromium here; continuous integration brings one",
-    ),
-]
+pytestmark = NEEDED
 
 
 def many_reports() -> list[Report]:
@@ -91,47 +82,24 @@ def many_reports() -> list[Report]:
     return [new, old, msgspec.structs.replace(middle, graphs={"holds": GRAPH, "breaks": GRAPH})]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert CHROMIUM is not None, "install Debian's chromium"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
+def nights_of(last: Report) -> Nights:
+    """Return three nights of a build line, in the last of which a case broke and another one crashed."""
+    nights = None
+    for day in (1, 2):
+        run = msgspec.structs.replace(last.header.run, started=f"2026-01-0{day}T03:17:00+00:00")
+        header = msgspec.structs.replace(last.header, run=run)
+        outcomes = tuple(outcome("pass", case=each.case, target=each.target) for each in last.outcomes)
+        nights = with_night(nights, msgspec.structs.replace(last, header=header, outcomes=outcomes))
+    return with_night(nights, last)
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "index.html"
-    path.write_text(page_of(many_reports(), suite=Suite(script_of=suite_of(*many_reports()).get)), encoding="utf-8")
+    reports = many_reports()
+    text = page_of(reports, suite=Suite(script_of=suite_of(*reports).get), nights=[nights_of(reports[0])])
+    path.write_text(text, encoding="utf-8")
     return path.as_uri()
-
-
-Opener = Callable[..., Page]
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Opener]:
-    """Give a function that opens an address; whatever the page says on the console fails the test."""
-    contexts = []
-    said: list[str] = []
-
-    def open_page(address: str, **options: Any) -> Page:
-        context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: said.append(dialog.message))
-        page.on("request", lambda request: said.extend([] if request.url.startswith("file:") else [request.url]))
-        page.goto(address)
-        page.wait_for_selector("#wait", state="detached")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
 
 
 def rows(page: Page) -> list[str]:
@@ -309,6 +277,16 @@ def test_the_graph_is_drawn_with_its_tensors_and_nodes(opened: Opener, address: 
     ]  # fmt: skip
 
 
+def test_the_graph_is_shown_before_backward_and_at_the_end(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#case/holds")
+    drawn = page.locator("svg.graph")
+    assert "accumulates into .grad (set)" in (drawn.get_attribute("aria-label") or "")
+    page.get_by_role("button", name="before backward").click()
+    assert "accumulates into .grad;" in (drawn.get_attribute("aria-label") or "")
+    page.get_by_role("button", name="at the end").click()
+    assert "accumulates into .grad (set)" in (drawn.get_attribute("aria-label") or "")
+
+
 def test_the_script_is_copied_as_it_is_shown(opened: Opener, address: str) -> None:
     page = opened(f"{address}#case/holds", permissions=["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy the script").click()
@@ -333,6 +311,22 @@ def test_the_page_of_a_build_says_what_was_planned_and_why_some_was_not_run(open
     commit = "0123456789abcdef"
     for part in (commit, "GCC 13.3", "the run did not finish", "the report is incomplete"):
         assert part in text
+
+
+def test_what_turned_in_the_last_nights_is_told_of_a_build_and_of_a_case(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#build/{NEW_BUILD}")
+    rows = page.get_by_role("region", name="What turned").locator("tbody tr")
+    expect(rows).to_have_count(3)
+    told = {row.locator("th").inner_text(): row.locator("td").last.inner_text() for row in rows.all()}
+    assert told["It breaks on the new release"] == "fail since 2026-01-02, torch 2.13.0+cpu; pass before"
+    assert rows.first.locator(".strip > span").count() == 3
+    page.get_by_role("link", name="It breaks on the new release").click()
+    expect(page.locator(".strip")).to_be_visible()
+    section = page.locator("section", has_text="Night after night").last
+    assert "on cpu, float32: fail since 2026-01-02, torch 2.13.0+cpu; pass before" in section.inner_text()
+    page.goto(f"{address}#case/holds")
+    section = page.locator("section", has_text="Night after night").last
+    expect(section).to_contain_text("float64: pass in all of 3 nights")
 
 
 def caused_report() -> Report:
@@ -543,15 +537,27 @@ OLD_BUILD, NEW_BUILD = (
      f"#build/{NEW_BUILD}", f"#changes?from={OLD_BUILD}%2Fcpu&to={NEW_BUILD}%2Fcpu"],
 )  # fmt: skip
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Browser, address: str, fragment: str, scheme: Any) -> None:
+def test_axe_finds_nothing_wide_or_narrow_with_all_unfolded(
+    browser: Browser, address: str, fragment: str, scheme: Any
+) -> None:
     # The policy of the page lets no foreign script in, and axe is one.
     context = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(address + fragment)
     page.wait_for_selector("#wait", state="detached")
-    found = Axe().run(page).response["violations"]
+    assert violations(page) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    folded = "details:not(.choice), .choice:last-of-type"
+    page.evaluate("folded => document.querySelectorAll(folded).forEach((each) => { each.open = true; })", folded)
+    for button in page.get_by_role("button", name="before backward").all():
+        button.click()
+    assert violations(page) == []
     context.close()
-    assert [(entry["id"], [node["html"] for node in entry["nodes"][:3]]) for entry in found] == []
+
+
+def violations(page: Page) -> list[tuple[str, list[str]]]:
+    found = Axe().run(page).response["violations"]
+    return [(entry["id"], [node["html"] for node in entry["nodes"][:3]]) for entry in found]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -566,11 +572,11 @@ def test_every_status_can_be_read(browser: Browser, tmp_path: Path, scheme: Any)
     told = {status: cells(page, f"of-{status}") for status in STATUSES}
     page.locator("#signs summary").click()
     legend = page.inner_text("#legend")
-    found = Axe().run(page).response["violations"]
+    found = violations(page)
     context.close()
     assert told == {status: ["pass" if status == "pass" else f"{status}: Why."] for status in STATUSES}
     assert all(row.explanation in legend for row in TABLE.values())
-    assert [(entry["id"], [node["html"] for node in entry["nodes"][:3]]) for entry in found] == []
+    assert found == []
 
 
 def test_a_release_on_which_the_suite_failed_is_not_said_to_hold_or_fail(shown: Shower) -> None:

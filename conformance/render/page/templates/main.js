@@ -143,11 +143,16 @@ function onKey(event) {
 /** @param {KeyboardEvent} event @param {HTMLElement} target */
 function onRowKey(event, target) {
   const labels = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("table.matrix tbody .label")]);
-  const at = labels.indexOf(/** @type {HTMLElement} */ (target.closest("tr")?.querySelector(".label")));
+  const row = target.closest("tr");
+  const at = labels.indexOf(/** @type {HTMLElement} */ (row?.querySelector(".label")));
+  const along = /** @type {HTMLElement[]} */ ([labels[at], ...(row?.querySelectorAll("td a") ?? [])]);
+  const place = along.indexOf(target);
   const open = target.getAttribute("aria-expanded");
   if (event.key === "ArrowDown") labels[at + 1]?.focus();
   else if (event.key === "ArrowUp") labels[at - 1]?.focus();
   else if ((event.key === "ArrowRight" && open === "false") || (event.key === "ArrowLeft" && open === "true")) target.click();
+  else if (event.key === "ArrowRight") along[place + 1]?.focus();
+  else if (event.key === "ArrowLeft") along[place - 1]?.focus();
   else return;
   event.preventDefault();
 }
