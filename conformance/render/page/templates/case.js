@@ -1,5 +1,6 @@
 // The page of one case: its rules, its outcome on each build, its steps, its graph, and how to run it.
 
+const SOURCE = /^https:\/\/github\.com\/[^?#]*\/blob\//; // where the link of a rule leads into code
 const FEW_BUILDS = 3; // of which all outcomes are shown at once
 const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
 
@@ -37,7 +38,7 @@ function rulesOf(view, item) {
   const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
     const [id, text, level, link, , since, upgrade] = model.index.rules[rule];
     return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
-      ` ${level}, since ${since} · `, outward(link, level === "observed" ? "source" : "documentation")), upgrade !== "" && h("p", { class: "hint" }, `Upgrading: ${upgrade}`));
+      ` ${level}, since ${since} · `, outward(link, SOURCE.test(link) ? "source" : "documentation")), upgrade !== "" && h("p", { class: "hint" }, `Upgrading: ${upgrade}`));
   });
   return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries, moreOf(item.rules, "li"));
 }
