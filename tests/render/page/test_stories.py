@@ -5,11 +5,14 @@ The page is of published releases, of which only some case files are kept, besid
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from chromium import NEEDED, Opener
 from msgspec.structs import replace
 from places import ROOT
 from playwright.sync_api import Locator, Page, expect
+from samples import CPU, outcome, report
 from shipped import rules
 
 from conformance.language.files import load_cases, shipped_cases
@@ -181,10 +184,7 @@ def test_a_phone_shows_the_build_that_one_came_for_and_leads_to_each_message(
     page = opened(pages["vendor"], viewport=PHONE, has_touch=True, is_mobile=True)
     assert is_on_screen(page, page.locator("#verdict"))
     heads = page.locator("table.matrix thead tr").last.locator("th")
-    for head in (heads.nth(0), heads.nth(1)):  # of this build, and of the newest release
-        box = head.bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= PHONE["width"]
+    assert right_of(heads.nth(1)) <= PHONE["width"]  # this build's column, and that of the newest release
     assert "vendor" in heads.nth(0).inner_text()
     page.locator("#verdict").get_by_role("link", name="red outcome").tap()
     page.locator("table.matrix tr.case td a").first.tap()
@@ -218,22 +218,31 @@ def test_the_keyboard_gets_to_each_cell_and_back(opened: Opener, pages: dict[str
     expect(cells.nth(cells.count() - 2)).to_be_focused()
 
 
-def test_paper_and_large_print_have_the_builds_that_were_chosen(opened: Opener, pages: dict[str, str]) -> None:
-    chosen = {"#": 6, "#?all=1": 6, "#?status=fail": 6}
-    page = opened(pages["vendor"], viewport={"width": 718, "height": 1000})  # A4 without its margins
+def test_paper_has_all_builds_that_were_chosen(opened: Opener, tmp_path: Path) -> None:
+    many = [report({("a", CPU): outcome("pass")}, torch=f"2.{minor}.0") for minor in range(18)]
+    path = tmp_path / "index.html"
+    path.write_text(page_of(many), encoding="utf-8")
+    page = opened(path.as_uri())
     page.emulate_media(media="print")
-    for fragment, count in chosen.items():
-        page.goto(pages["vendor"] + fragment)
+    width = 718  # of A4 upright, or of A5 on its side, without margins
+    page.set_viewport_size({"width": width, "height": 700})
+    for fragment, count in (("#", 8), ("#?all=1", 18)):
+        page.goto(path.as_uri() + fragment)
         heads = page.locator("table.matrix thead tr").last.locator("th")
-        assert heads.count() == count
-        box = heads.last.bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= 718, fragment
-    page.emulate_media(media="screen")
-    page.set_viewport_size({"width": 720, "height": 450})  # 200 % of 1440
-    page.goto(f"{pages['vendor']}#")
+        expect(heads).to_have_count(count)
+        assert right_of(heads.last) <= width, fragment
+
+
+def test_at_200_percent_the_page_scrolls_one_way_and_begins_with_the_own_build(
+    opened: Opener, pages: dict[str, str]
+) -> None:
+    page = opened(pages["vendor"], viewport={"width": 720, "height": 450})  # half of 1440 by 900
     assert page.evaluate("document.documentElement.scrollWidth") <= 720
     assert is_on_screen(page, page.locator("#verdict"))
-    box = page.locator("table.matrix thead tr").last.locator("th").first.bounding_box()
+    assert right_of(page.locator("table.matrix thead tr").last.locator("th").first) <= 720
+
+
+def right_of(place: Locator) -> float:
+    box = place.bounding_box()
     assert box is not None
-    assert box["x"] + box["width"] <= 720
+    return box["x"] + box["width"]
