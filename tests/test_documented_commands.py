@@ -34,6 +34,11 @@ STAND_INS = {
         'python -m conformance run -k "leaf or retained or backward-twice"',
     ),
 }
+ANSWERED = "python -m conformance confirm draft.yaml --answers answers.txt"
+STAND_INS["python -m conformance run draft.yaml"] = (
+    "comes after another command",
+    f"{ANSWERED} && python -m conformance run draft.yaml",
+)
 ELSEWHERE = {
     "git clone … && cd autograd-conformance && python -m venv .venv && . .venv/bin/activate": "is what `reader` does",
     "git diff --stat": "is of git alone",
@@ -49,6 +54,7 @@ ELSEWHERE = {
     "npm exec --yes --package=typescript@5.9.3 -- tsc -p .": "brings a compiler; .ci/run runs it",
     'pip install -e ".[dev]" && pytest tests -n auto': "is what this test is part of; .ci/run runs it",
     "pip install .": "is what `reader` does, from what is there",
+    "pip install nbformat": "is of another package",
     "pip install torch==2.13.0 -e . && pytest": "brings gigabytes, and is what .ci/run begins with",
     "python tests/formula_faults.py --count 300 --seed 1": "takes minutes; tests/test_formula_faults.py plants a few",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
@@ -71,6 +77,7 @@ TOLD = {
         1,
         "required device npu",
     ),
+    "python -m conformance confirm draft.yaml": (1, "goes on where you stopped"),
     "python -m conformance profile npu --device-module torch_npu": (2, "npu can't be used"),
     "python -m conformance profile npu --device-module torch_npu --python ~/venv-npu/bin/python -o mine-npu.yaml": (
         2,
@@ -178,6 +185,10 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     assert "topic: Mine" in first
     for folder in (cases, made.checkout):
         (folder / "mine.yaml").write_text(first, encoding="utf-8")
+    snippet, _, answers, asking = FENCED.findall(TEXTS["docs/from-a-notebook.md"])[:4]
+    for name, text in {"snippet.py": snippet, "answers.txt": answers, "asking.yaml": asking}.items():
+        (made.checkout / name).write_text(text, encoding="utf-8")
+    assert made.does("python -m conformance draft snippet.py -o draft.yaml").returncode == 0
     (made.checkout / "known-issues.yaml").write_text("include: [shipped]\nissues: []\n", encoding="utf-8")
     python = made.checkout / ".venv" / "bin" / "python"
     for name in ("venv-2.6", "venv-1.13", "venv-npu"):

@@ -33,12 +33,13 @@ ROOMS = {
 WORKER_MAY_IMPORT = {"conformance.language.vocabulary"}  # of the other rooms
 # Modules that scripts carry along: render reads them as text, and they need nothing of ours but one another.
 CARRIED = {f"conformance.worker.{name}" for name in MODULES_OF_SCRIPTS}
+CORE_LIBRARIES = {"jinja2", "markupsafe", "yaml", "packaging", "msgspec"}
 LIBRARIES = {
+    "language": CORE_LIBRARIES | {"nbformat"},  # where it is installed, to read notebooks
     "worker": {"torch"},
     "pytest_plugin": {"pytest", "_pytest", "msgspec"},
     "cli": {"pytest"},
 }
-CORE_LIBRARIES = {"jinja2", "markupsafe", "yaml", "packaging", "msgspec"}
 MOST_LAYERS = 9
 
 

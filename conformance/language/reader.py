@@ -14,6 +14,7 @@ from conformance.language.rows import check_rows
 from conformance.language.schema import load_schema, reporter, validator_of
 from conformance.language.spellings import check_spellings, check_use, read_programs
 from conformance.language.steps import CaseReader
+from conformance.language.unconfirmed import refuse
 from conformance.language.writing import write_case
 from conformance.language.yaml import Node, read_document
 from conformance.model.case import Case
@@ -53,6 +54,9 @@ def parse_part(
     root = read_document(text, name)
     problems: list[Problem] = []
     report = reporter(name, problems)
+    refuse(root, name, report)
+    if problems:
+        raise CaseFileError(problems)
     CHECK_FILE(root, "", lambda place, path, *message: report(place, _short(path), *message))
     broken = frozenset(problem.line for problem in problems)
     programs = read_programs(root, report, broken)

@@ -1,7 +1,8 @@
 """Reads YAML into nodes that keep their line and column.
 
 The language is YAML 1.2's core schema with one document, text keys, no duplicate keys, no anchors, aliases or tags.
-`yes`, `on` and `1:30` are text; only `true` and `false` are booleans.
+`yes`, `on` and `1:30` are text; only `true` and `false` are booleans. A bare `?` in the place of a value is short for
+`{unconfirmed: "?"}`, of which `language/unconfirmed` says what it means.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ PARSER_TOO_DEEP = "maximum nesting depth"  # in what newer parsers say by themse
 MAX_BYTES = 32 * 2**20
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+UNCONFIRMED = "unconfirmed"
+UNKNOWN = "?"
+BARE_UNKNOWN = re.compile(r"(?<=[ \[])\?(?=[ \t]*(?:[,}\]]|$| #))", re.MULTILINE)
+STAND_IN = "\ue000"  # of a bare `?`, which YAML takes for a sign of its own
 CORE_SCALARS: dict[str, Any] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
@@ -117,9 +122,10 @@ def read_document(text: str, file: str) -> Node:
         problem(place_at(text, half), f"expected text, got half of a surrogate pair, U+{ord(text[half]):04X}")
         raise CaseFileError(problems)
     root: Node | None = None
-    events = Events(text, problem)
+    own, unknowns = BARE_UNKNOWN.subn(STAND_IN, text) if STAND_IN not in text else (text, 0)
+    events = Events(own, problem, has_unknowns=unknowns > 0)
     try:
-        for event in yaml.parse(text, Loader=Loader):
+        for event in yaml.parse(own, Loader=Loader):
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
                 problem(
                     place_of_mark(event.start_mark), "expected one document, got a second one", "remove the line ---"
@@ -149,6 +155,13 @@ def read_document(text: str, file: str) -> Node:
     return root
 
 
+def unknown(place: tuple[int, int]) -> Node:
+    """Return what a bare `?` stands for."""
+    node = Node({UNCONFIRMED: Node(UNKNOWN, *place)}, *place)
+    node.keys[UNCONFIRMED] = place
+    return node
+
+
 def place_at(text: str, index: int) -> tuple[int, int]:
     """Return the line and column, from 1, of the character at `index`."""
     return text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index)
@@ -162,8 +175,9 @@ def place_of_mark(mark: Any) -> tuple[int, int]:
 class Events:
     """Builds nodes from a stream of YAML events, without recursion."""
 
-    def __init__(self, text: str, problem: Any) -> None:
+    def __init__(self, text: str, problem: Any, has_unknowns: bool) -> None:
         self.problem = problem
+        self.has_unknowns = has_unknowns
         self.lines = text.split("\n")
         self.open: list[tuple[Node, list[Node]]] = []  # each open collection with what it holds so far
 
@@ -173,6 +187,10 @@ class Events:
         place = place_of_mark(event.start_mark)
         if kind is yaml.ScalarEvent:
             value = event.value
+            if self.has_unknowns and STAND_IN in value:
+                if value == STAND_IN and event.implicit[0]:
+                    return self.add(unknown(place))
+                value = value.replace(STAND_IN, UNKNOWN)  # in text, which it is part of
             if event.tag is not None and not event.implicit[1]:
                 self.problem(place, f"a tag ({event.tag}) is not part of the case language", "remove it")
             elif event.implicit[0]:

@@ -1,0 +1,136 @@
+"""Drafts cases of what somebody has written elsewhere."""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from conformance.cli.observer import add_interpreter, observer_of
+from conformance.cli.output import CommandError, complain, put, save
+from conformance.execution.filling import Draft
+from conformance.execution.observing import Observer
+from conformance.language.drafting.bodies import Body, bodies_of
+from conformance.language.drafting.functions import functions_in
+from conformance.language.drafting.sources import NotReadable, cells_of
+from conformance.language.drafting.statements import Converter, Untold, own_names
+from conformance.language.errors import CaseFileError
+from conformance.language.unconfirmed import node_of, opened, with_value
+from conformance.language.writing import write_case
+from conformance.language.yaml import Node, read_text
+from conformance.render.alike import suite
+
+DESCRIPTION = """\
+Drafts cases of a Python snippet, a function or test in a file, a notebook, or a notebook that was exported as text. The
+statements become steps, and what is printed or asserted becomes what is expected. It is run with the installed torch,
+and what was observed is written as {unconfirmed: …}: a draft does not load until `confirm` has asked about each.
+
+  autograd-conformance draft snippet.py -o mine.yaml
+  autograd-conformance draft notebook.ipynb -o mine.yaml
+  autograd-conformance draft test_autograd.py::TestAutograd::test_grad -o mine.yaml
+  pbpaste | autograd-conformance draft - -o mine.yaml
+
+Comments in the draft say what has no place in a case, and which of the suite's cases are much alike.
+
+exit statuses: 0 drafted; 1 nothing in it can be a case; 2 the source can't be read, or there is no such torch
+"""
+ITEM = "::"
+SLUG = re.compile(r"[^a-z0-9]+")
+MOST_RULES = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="a file, FILE::FUNCTION, FILE::CLASS::TEST, or - for stdin")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write there (default: print)")
+    parser.add_argument("--state", action="store_true", help="look at each tensor at the end of each case, too")
+    add_interpreter(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    file, _, function = options.source.partition(ITEM)
+    name = "stdin" if file == "-" else Path(file).name
+    try:
+        text = source_text(file)
+        bodies, untold = (functions_in(text, function), []) if function else bodies_of(cells_of(text, name))
+    except NotReadable as error:
+        raise CommandError(f"{name}: {error}", error.hint) from None
+    with observer_of(options) as observer:
+        drafted = [drafted_case(body, name, observer, state=options.state) for body in bodies]
+        torch = observer.build.torch
+    head = f"# Drafted from {name} with torch {torch}, on which all that is `unconfirmed` was observed.\n"
+    lines = [f"{head}# `confirm` asks about each of these values.\n", *map(comment_of, untold)]
+    lines += [line for told, case in drafted if case is None for line in told]
+    cases = list(unlike([(told, case) for told, case in drafted if case is not None]))
+    lines += [f"topic: Drafts from {name}\n", "cases:\n" if cases else ""]
+    number = len("".join(lines).splitlines())
+    for told, case in cases:
+        lines.append("".join(told))
+        lines.append(write_case(case, number)[0])
+    if options.output is None:
+        put("".join(lines), "utf-8")
+    else:
+        save(options.output, "".join(lines))
+    missing = sum(line.lstrip().startswith("# no place for") for line in "".join(lines).splitlines())
+    complain(f"cases: {len(cases)}; what has no place in one, as comments say: {missing}")
+    return 0 if cases else 1
+
+
+def source_text(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    try:
+        return read_text(Path(file).read_bytes(), file)
+    except OSError as error:
+        raise CommandError(f"{file}: can't be read: {error.strerror}", "name a file, or - for stdin") from None
+    except CaseFileError as error:
+        raise CommandError(str(error.problems[0]), "expected text") from None
+
+
+def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> tuple[list[str], Node | None]:
+    """Return the lines that tell of the draft of a case, and the case, if anything in it can be one."""
+    converter = Converter(imports=body.imports, own=own_names(body.statements), untold=list(body.told))
+    converter.convert(body.statements)
+    converter.finish()
+    draft = Draft(converter.steps, converter.untold, observer, file)
+    case = draft.fill(state)
+    told = list(dict.fromkeys(comment_of(each) for each in draft.untold))
+    if case is None:
+        return told, None
+    alike = suite().nearest(case.value["steps"].plain)
+    if alike:
+        told.append(f"  # much alike: {', '.join(each.id for each in alike)}\n")
+    rules = suite().rules_for(case.value["steps"].plain, alike, observer.rules)[:MOST_RULES]
+    words = body.name or f"line {body.line} of {file}"
+    head = {
+        "id": SLUG.sub("-", words.lower()).strip("-") or "draft",
+        "title": words,
+        "why": opened(f"It is so in {file}, line {body.line}."),
+        "rules": opened(rules),
+        "source": file,
+    }
+    for key, value in head.items():
+        case = with_value(case, (key,), node_of(value, case))
+    order = [*head, "steps"]
+    return told, Node({key: case.value[key] for key in order}, 1, 1)
+
+
+def unlike(drafted: list[tuple[list[str], Node]]) -> Iterator[tuple[list[str], Node]]:
+    """Yield drafts of which no two have the same steps or the same id."""
+    seen: list[object] = []
+    ids: set[str] = set()
+    for told, case in drafted:
+        steps = case.value["steps"].plain
+        if steps in seen:
+            continue
+        seen.append(steps)
+        first = case.value["id"].value
+        name = next(each for n in range(1, 10_000) if (each := first if n == 1 else f"{first}-{n}") not in ids)
+        ids.add(name)
+        yield told, with_value(case, ("id",), Node(name, 1, 1))
+
+
+def comment_of(untold: Untold) -> str:
+    """Return a line that tells what has no place in a case."""
+    hint = f" ({untold.hint})" if untold.hint else ""
+    text = f"no place for line {untold.line}, {untold.text}: {untold.why}{hint}"
+    return f"  # {' '.join(text.split())}\n"

@@ -1,0 +1,1 @@
+"""Makes drafts of cases of what people write elsewhere: snippets, notebooks, tests."""
