@@ -114,6 +114,16 @@ def test_a_missing_operation_whose_error_a_case_has_caught_is_missing() -> None:
     assert why_on_meta(CATCHES.replace("false}", "true}") + "- expect: {n: 3}") is None
 
 
+def test_an_error_that_comes_only_while_operations_are_looked_at_excuses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nonzero = torch.Tensor.nonzero
+    monkeypatch.setattr(
+        torch.Tensor, "nonzero", lambda each: nonzero(each) if torch._C._len_torch_dispatch_stack() else each
+    )
+    assert why_on_meta(CATCHES.replace("false}", "true}")) is None
+
+
 HOLDS = """
     - x = ones(2)
     - y = x + x
