@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.cli.output import CommandError, put, save
-from conformance.execution.features import looked_at
+from conformance.execution.features import WRONG, looked_at
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.workers import Workers
 from conformance.language.profile import NO_PROFILE, Profile, load_profile, shipped_profiles
@@ -92,9 +92,10 @@ def lines_of(
     yield from (f"{key}: {place}\n" for key, place in places.items() if place)
     if known.not_implemented:
         yield f"not_implemented: {json.dumps(list(known.not_implemented))}\n"
-    absent = {name: why for name, why in features.items() if why}
+    absent = {name: why for name, why in features.items() if why and why != WRONG}
     yield "# Strike what is a fault.\n"
     yield "absent:\n" if absent else "absent: []\n"
     yield from (f"  - {name}  # {line_of(why, LONGEST_REASON)}\n" for name, why in absent.items())
+    yield from (f"# - {name}  # {WRONG}: a fault, unless by design\n" for name, why in features.items() if why == WRONG)
     if known is NO_PROFILE:
         yield OTHERS.format(module=modules[0] if modules else f"torch.{told.device}", device=told.device)

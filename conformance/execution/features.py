@@ -14,6 +14,8 @@ FEATURES = (
     *("functionalization", "compiler"),
 )
 
+WRONG = "gives other results"  # what the worker says of a feature that a device has, with a fault
+
 
 class Executor(Protocol):
     """What runs requests."""

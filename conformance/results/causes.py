@@ -30,7 +30,9 @@ MOST_NAMED = 3  # operations of one step
 USED = re.compile(r"\.([a-z_]\w*)|\b([a-z_]\w*)\(")
 OF_TORCH = ("torch", "nn.functional", "linalg", "fft", "special", "sparse")
 OPERATIONS = frozenset(
-    name.rstrip("_") for names in (*(NAMESPACES[path] for path in OF_TORCH), ATTRIBUTES) for name in names
+    name.rstrip("_")
+    for names in (*(NAMESPACES[path] for path in OF_TORCH), ATTRIBUTES) for name in names
+    if not name.startswith("set_") or name == "set_"
 ) - {*CHECKS, *OF_TORCH}  # fmt: skip
 
 

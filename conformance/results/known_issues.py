@@ -32,6 +32,8 @@ SHIPPED = "shipped"  # what an include calls the list that comes with the suite
 PATTERN = re.compile(r"[*?]")
 DEEPEST = 8  # includes within includes
 IN_OWN_DTYPE = "wrong['native dtype']"
+NO_END = "the step: RecursionError"
+CUT_OFF = re.compile(r'^  File ".*\n  \.\.\.$', re.MULTILINE)  # a stack of more frames than faulthandler tells
 ORDINARY = "; ordinary: f("  # in the line that derivatives() has of an ordinary point
 
 
@@ -109,21 +111,24 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a failure is the one that this entry is about.
 
         With a signature it doesn't matter whether a statement raised the error or an expectation met it. On a target
-        that fits `may_fail_on` alone, such as another dtype, an operation need not fail in all ways in which it does on
-        those that the entry was measured on; on another device, which computes everything in the target's dtype, it may
-        fail in each way if it is in that dtype that it fails. What fails anyway may fail in another way in a mode.
+        that fits `may_fail_on` alone, such as another dtype, not all checks need fail, nor all ways to differentiate an
+        operation, that do on those that the entry was measured on; on another device, which computes everything in the
+        target's dtype, an operation may fail in each way if it is in that dtype that it fails; and where its calls take
+        more of the stack, a recursion without end ends the worker. What fails anyway may fail in another way in a mode.
         """
         is_measured = self.is_measured(target)
         if target.mode and not any(IN_MODE in pattern for pattern in (*self.targets, *self.may_fail_on)):
             return True
         if self.is_hard and any(ORDINARY in failure.observed for failure in outcome.failures):
             return False
+        if not is_measured and NO_END in (self.kind or ()) and is_out_of_stack(outcome):
+            return True
         found = fingerprint(outcome)
         statuses = AT_A_STEP if self.signature and self.status in AT_A_STEP else {self.status}
         if found.status not in statuses or (self.signature and signature(outcome) not in self.signature):
             return False
-        if self.kind and self.case.startswith(OPERATIONS) and not is_measured:
-            is_of_dtype = IN_OWN_DTYPE in self.kind and target.device != "cpu"
+        if self.kind and not is_measured:
+            is_of_dtype = self.case.startswith(OPERATIONS) and IN_OWN_DTYPE in self.kind and target.device != "cpu"
             return self.step in (None, found.step) and (is_of_dtype or set(found.kind) <= set(self.kind))
         if self.is_pattern or self.is_listed or self.signature or self.earlier:
             return self.step in (None, found.step) and self.kind in (None, found.kind)
@@ -131,6 +136,11 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
 
     def issue(self, status: Status) -> Issue:
         return Issue(status=status, reason=self.reason, link=self.link)
+
+
+def is_out_of_stack(outcome: Outcome) -> bool:
+    """Whether a worker has ended in a recursion that came to the end of its stack before Python's limit."""
+    return outcome.signal == "SIGSEGV" and CUT_OFF.search(outcome.stderr) is not None
 
 
 def fits(pattern: str, target: Target) -> bool:

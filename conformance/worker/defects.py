@@ -10,9 +10,11 @@ from conformance.worker import (
     checks,
     factories,
     functions,
+    layout,
     limited,
     namespace,
     operation,
+    probing,
     reference,
     refusals,
     sandbox,
@@ -24,9 +26,9 @@ from conformance.worker.failures import MESSAGE, TORCH, portable_message
 
 OWN = os.path.dirname(__file__) + os.sep
 # Modules whose functions a case calls: errors that they raise below code of the case are the case's.
-OFFERED = frozenset(
-    module.__file__ for module in (factories, functions, limited, namespace, refusals, sandbox, watched)
-)
+OFFERED = frozenset(module.__file__ for module in (factories, functions, namespace, refusals, sandbox, watched))
+# Modules whose modes stand between who calls torch and torch: an error that passes through them is not theirs.
+BETWEEN = frozenset(module.__file__ for module in (layout, limited, probing))
 # Functions that only read properties of tensors, like the lambdas of the checks: their errors are torch's.
 LOOKS = frozenset(
     function.__code__
@@ -49,7 +51,7 @@ def is_of_the_suite(error: BaseException, file: str) -> bool:
         code = trace.tb_frame.f_code
         if code.co_filename in (file, sandbox.EXPRESSION):
             own, in_case = False, True
-        elif code.co_filename.startswith(OWN):
+        elif code.co_filename.startswith(OWN) and code.co_filename not in BETWEEN:
             looks = code in LOOKS or (code.co_name == "<lambda>" and code.co_filename == checks.__file__)
             own = not looks and not (in_case and code.co_filename in OFFERED)
         elif code.co_filename.startswith(TORCH):

@@ -11,7 +11,7 @@ from typing import Any, Callable, Collection, Dict, List, Optional, Protocol, Se
 
 from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking
 from conformance.worker.layout import Layouts, may_be_of_layout
-from conformance.worker.limited import is_alike
+from conformance.worker.limited import checks_of, is_alike
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder, Waiting
 from conformance.worker.values import FULL_DEVICES, one_line
@@ -67,7 +67,7 @@ class Diagnosis:
             if why is not None:
                 return why
         recorder, functions = Recorder(self.device, self.prober.wait), FunctionRecorder(self.device)
-        self.runner.run(program, within(functions, recorder))
+        recorded = self.runner.run(program, within(functions, recorder))
         is_seen = recorder.raised is not None and message_of(recorder.raised.error) in errors
         if errors and not is_seen and functions.raised is None:
             # Some operations of a device raise another error while they are looked at, and torch.tensor() hides what it
@@ -76,7 +76,7 @@ class Diagnosis:
             self.runner.run(program, within(functions))
         why = self.why_raised(errors, recorder.raised, functions.raised)
         behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
-        if why is None and recorder.raised is not None:
+        if why is None and recorder.raised is not None and fails_as(answer, recorded):
             why = self.why_caught(recorder.raised, failures, behind)
         if why is None and looks_at_holders(behind, failures, errors):
             waited = self.runner.run(program, within(Waiting(self.prober.wait)))
@@ -131,6 +131,11 @@ class Diagnosis:
         if recorder.raised is None:  # some formulas are others while they are looked at
             return self.prober.why_as_before(told)
         return self.why_raised({told: may_be_lacking(error)}, recorder.raised, functions.raised)
+
+
+def fails_as(answer: Dict[str, Any], recorded: Dict[str, Any]) -> bool:
+    """Whether a case failed while it was looked at as it did before: some operations raise then alone."""
+    return answer.get("step") == recorded.get("step") and checks_of(answer) <= checks_of(recorded)
 
 
 def is_of_compiler(message: str) -> bool:

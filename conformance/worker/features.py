@@ -108,6 +108,10 @@ def has_storage(device: str) -> Any:
     return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()).data_ptr() != 0
 
 
+def has_device_module(device: str) -> Any:
+    return getattr(torch, device.partition(":")[0]) is not None
+
+
 def has_streams(device: str) -> Any:
     return device_module(device).current_stream() is not None
 
@@ -199,7 +203,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "sparse": has_sparse,
     "nested": has_nested,
     "empty": has_empty,
-    "device-module": device_module,
+    "device-module": has_device_module,
     "random-state": has_random_state,
     "streams": has_streams,
     "amp": has_amp,

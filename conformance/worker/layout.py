@@ -120,7 +120,10 @@ def dropped_by(func: Any, arguments: Any, view: torch.Tensor) -> Set[str]:
 def has_storage_of_its_size(tensor: torch.Tensor) -> bool:
     """Whether the storage of a tensor has no more elements than the tensor, as far as autograd can tell."""
     apart = torch.empty(tuple(tensor.shape), dtype=tensor.dtype, device=tensor.device)
-    return bool(torch.ops.aten._has_same_storage_numel(tensor, apart))
+    try:
+        return bool(torch.ops.aten._has_same_storage_numel(tensor, apart))
+    except Exception:  # it has none to ask, and may have dropped its strides all the same
+        return False
 
 
 def without_data(tensor: torch.Tensor) -> torch.Tensor:

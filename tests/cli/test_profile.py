@@ -20,6 +20,7 @@ def begin():
         raise NotImplementedError("no sparse tensors: here")
     torch.Tensor.to_sparse = fails
     torch.cpu.get_rng_state = lambda: 1
+    torch.cpu.current_stream = lambda: None
 """
 
 
@@ -42,6 +43,7 @@ def test_a_draft_says_what_was_found_and_can_be_used(here: Path, capsys: pytest.
     assert text.startswith("# Drafted on torch 2.")
     assert "with lacking" in text.splitlines()[0]
     assert "  - sparse  # NotImplementedError: no sparse tensors: here\n" in text
+    assert "\n# - streams  # gives other results: a fault, unless by design\n" in text
     profile = find_profile("mine.yaml", here)
     assert (profile.device, profile.modules, profile.setup) == ("cpu", ("lacking",), "lacking:begin")
     assert profile.absent == ("sparse",)

@@ -6,7 +6,7 @@ from typing import Any
 
 from samples import build, device
 
-from conformance.execution.features import FEATURES, with_features
+from conformance.execution.features import FEATURES, WRONG, with_features
 from conformance.worker import features
 
 
@@ -25,8 +25,8 @@ class FakeExecutor:
         return {"status": "pass", "reason": ""}
 
 
-def test_the_names_are_those_that_the_worker_knows() -> None:
-    assert list(FEATURES) == list(features.FEATURES)
+def test_the_names_and_the_words_are_those_of_the_worker() -> None:
+    assert (list(FEATURES), WRONG) == (list(features.FEATURES), features.WRONG)
 
 
 def test_each_device_but_the_cpu_is_looked_at_and_a_crash_is_a_reason() -> None:

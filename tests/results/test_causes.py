@@ -99,6 +99,12 @@ def test_no_operation_is_suspected_by_chance_or_where_it_is_mostly_right() -> No
     assert titles({**mostly, "d": wrong}, **cases) == [(4, "sigmoid: grad: another value")]
 
 
+def test_what_sets_a_default_is_no_operation() -> None:
+    wrong = failed("x.grad", "[1.0]", "[2.0]")
+    found = told(dict.fromkeys("abc", wrong), **{name: using(name, "set_default_dtype") for name in "abc"})
+    assert [cause.op for cause in found] == [""]
+
+
 def test_a_topic_is_named_where_it_explains_more_than_an_operation() -> None:
     wrong, other = failed("x.grad", "[1.0]", "[2.0]"), failed("y", "[1.0]", "[0.0]")
     names = "abcdef"

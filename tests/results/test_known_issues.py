@@ -166,11 +166,17 @@ def test_where_nobody_has_looked_it_may_fail_or_hold(tmp_path: Path) -> None:
     assert judged(issues, GOOD) == "fixed"
 
 
-def test_where_nobody_has_looked_an_operation_may_fail_in_fewer_ways(tmp_path: Path) -> None:
-    ways = {"status": "fail", "step": 2, "kind": ["wrong['backward']", "wrong['memory']"]}
-    case = "derivatives-of-a"
-    issues = known(tmp_path, {"case": case, "targets": ["cpu-float32"], "may_fail_on": ["*"], "fails": ways})
-    fewer, another = failed("wrong['memory']"), failed("wrong['writes']")
+@pytest.mark.parametrize(
+    ("case", "ways"),
+    [
+        ("derivatives-of-a", ["wrong['backward']", "wrong['memory']", "wrong['writes']"]),
+        ("a", ["derivative(a)", "derivative(b)", "derivative(c)"]),
+    ],
+)
+def test_where_nobody_has_looked_it_may_fail_in_fewer_ways(tmp_path: Path, case: str, ways: list[str]) -> None:
+    fails = {"status": "fail", "step": 2, "kind": ways[:2]}
+    issues = known(tmp_path, {"case": case, "targets": ["cpu-float32"], "may_fail_on": ["*"], "fails": fails})
+    fewer, another = failed(ways[1]), failed(ways[2])
     assert judged(issues, fewer, DOUBLE, case=case) == "known"
     assert judged(issues, fewer, CPU, case=case) == "fail"
     assert judged(issues, another, DOUBLE, case=case) == "fail"
@@ -183,6 +189,16 @@ def test_what_is_wrong_in_its_own_dtype_may_fail_in_each_way_on_another_device(t
     issues = known(tmp_path, {"case": case, "targets": ["cpu-float32"], "may_fail_on": ["*"], "fails": ways})
     found = failed("wrong['backward']")
     assert [judged(issues, found, target, case=case) for target in (CUDA, CPU, DOUBLE)] == ["known", "fail", "fail"]
+
+
+def test_a_recursion_without_end_may_come_to_the_end_of_the_stack_on_another_device(tmp_path: Path) -> None:
+    fails = {"status": "error", "step": 2, "kind": ["the step: RecursionError"]}
+    issues = known(tmp_path, {"may_fail_on": ["*"], "fails": fails})
+    frame = '  File "masked.py", line 3 in where\n'
+    deep, shallow = (outcome("crash", signal="SIGSEGV", stderr=f"{frame * 2}{rest}\n") for rest in ("  ...\n", ""))
+    assert judged(issues, deep, CUDA) == "known"
+    assert judged(issues, deep, CPU) == judged(issues, shallow, CUDA) == "crash"
+    assert judged(known(tmp_path, {"may_fail_on": ["*"]}), deep, CUDA) == "crash"
 
 
 def test_a_list_can_say_for_all_of_its_entries_where_they_may_fail_too(tmp_path: Path) -> None:

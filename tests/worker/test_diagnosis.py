@@ -49,6 +49,20 @@ def test_an_operation_that_is_not_seen_to_fail_is_found_by_its_function(
     assert why.startswith("torch.Tensor.item does not work on meta in float32: ")
 
 
+def test_what_is_missing_is_found_behind_an_error_that_a_case_expects() -> None:
+    steps = """
+        - x = ones((), requires_grad=True)
+        - do: x.add_(1)
+          raises: {type: RuntimeError, match: leaf}
+        - y = x.item()
+        """
+    runner, program = Runner("meta", GlobalState(), Notes(), {}), request_of(case_of(steps), "meta")
+    answer = runner.run(program)
+    assert (answer["status"], answer["step"]) == ("error", 2)
+    why = Diagnosis(runner).why_lacking(program, answer, lambda *_: None) or ""
+    assert "does not work on meta in float32: " in why
+
+
 CAUGHT = """
     - 'fast = compiled(lambda t: t * 2)'
     - |
@@ -112,6 +126,16 @@ def why_on_meta(steps: str) -> str | None:
 def test_a_missing_operation_whose_error_a_case_has_caught_is_missing() -> None:
     assert (why_on_meta(CATCHES) or "").startswith("NotImplementedError: The register_meta function")
     assert why_on_meta(CATCHES.replace("false}", "true}") + "- expect: {n: 3}") is None
+
+
+def test_an_error_that_comes_only_while_operations_are_looked_at_excuses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nonzero = torch.Tensor.nonzero
+    monkeypatch.setattr(
+        torch.Tensor, "nonzero", lambda each: nonzero(each) if torch._C._len_torch_dispatch_stack() else each
+    )
+    assert why_on_meta(CATCHES.replace("false}", "true}")) is None
 
 
 HOLDS = """

@@ -59,6 +59,15 @@ def test_a_view_without_its_strides_is_noticed(way: Any) -> None:
     assert seen(way, torch.zeros(2, 3)) == set()
 
 
+def test_strides_that_were_dropped_are_noticed_where_no_storage_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise NotImplementedError("Cannot access storage")
+
+    monkeypatch.setattr(torch.ops.aten, "_has_same_storage_numel", refuse)
+    assert seen(without_strides(torch.t), torch.zeros(2, 3)) == {"strides"}
+    assert seen(torch.t, torch.zeros(2, 3)) == set()
+
+
 def test_a_conjugation_that_is_done_at_once_is_noticed() -> None:
     tensor = torch.zeros(2, dtype=torch.complex64)
     assert seen(lambda t: t.conj() if t.is_meta else t.view(2), tensor) == {"conjugation"}
