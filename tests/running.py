@@ -13,6 +13,7 @@ import torch
 from samples import build
 
 from conformance.execution.program import program_of
+from conformance.language import operations
 from conformance.language.files import shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.model.build import Target
@@ -22,7 +23,10 @@ from conformance.model.rule import Rule
 from conformance.results.known_issues import KnownIssues, load_known_issues
 from conformance.worker.engine import Engine
 
-RULES = {"a.b": Rule(id="a.b", text="A rule.", topic="T", level="observed", link="https://example.org", since="1.13")}
+RULES = {
+    name: Rule(id=name, text="A rule.", topic="T", level="observed", link="https://example.org", since="1.13")
+    for name in ("a.b", *operations.RULES)
+}
 HEAD = "topic: T\ncases:\n  - id: c\n    title: t\n    why: w\n    rules: [a.b]\n    steps:\n"
 FIRST = HEAD.count("\n") + 1  # the line of a case's first step
 

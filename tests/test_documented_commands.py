@@ -109,6 +109,11 @@ def commands_of(text: str) -> Iterator[str]:
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS}
 COMMANDS = list(dict.fromkeys(command for text in TEXTS.values() for command in commands_of(text)))
 ELSEWHERE |= {
+    command: "takes minutes; tests/worker/test_escapes.py and tests/pytest_plugin/test_recorder.py do some of it"
+    for command in COMMANDS
+    if command.startswith(("python tests/walls.py", "python tests/interruptions.py"))
+}
+ELSEWHERE |= {
     command: "takes minutes; tests/test_benchmarks.py runs each benchmark with small numbers"
     for command in COMMANDS
     if command.startswith("python benchmarks/")

@@ -2,14 +2,13 @@
 
 import argparse
 import keyword
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
 from conformance import __version__
-from conformance.cli.output import CommandError, complain
+from conformance.cli.output import CommandError, complain, forget_output, put
 
 COMMANDS = {  # each is a module beside this one, which is imported when it is asked for
     "run": "run the cases in pytest; everything that follows goes to pytest",
@@ -62,12 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return perform(list(sys.argv[1:] if arguments is None else arguments))
         finally:
-            sys.stdout.flush()
+            put("")  # what argparse has printed
     except CommandError as error:
         complain(f"error: {error}")
         complain(f"hint: {error.hint}")
     except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
     return 2
 
 

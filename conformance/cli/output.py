@@ -1,6 +1,7 @@
 """Prints and writes what commands have made, and says why one can't."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -26,9 +27,20 @@ class CommandError(Exception):
 def put(text: str, encoding: str | None = None) -> None:
     """Print `text`, in an encoding of its own or as the terminal takes it."""
     code = encoding or sys.stdout.encoding
-    sys.stdout.flush()
-    sys.stdout.buffer.write(without_commands(text).encode(code, "backslashreplace"))
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(without_commands(text).encode(code, "backslashreplace"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_output()
+        raise CommandError(f"the output can't be written: {error.strerror}", "is the disk full?") from None
+
+
+def forget_output() -> None:
+    """Let what is still to be printed go nowhere, or Python would try once more when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(text: str) -> None:

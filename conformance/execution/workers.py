@@ -324,7 +324,7 @@ class Workers:
         worker.done.add(request.number)
         worker.since = time.monotonic()
         why_restarted = message.pop("must_restart", "")
-        if why_restarted and message["status"] != "pass":
+        if why_restarted:
             reasons = [message.get("reason", ""), why_restarted, "the worker was replaced"]
             message["reason"] = "; ".join(filter(None, reasons))
         self.put(request, message)

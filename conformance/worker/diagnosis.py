@@ -6,7 +6,6 @@ import ast
 import contextlib
 import re
 import sys
-import warnings
 from typing import Any, Callable, Collection, Dict, List, Optional, Protocol, Sequence, Set, Tuple
 
 from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking
@@ -25,14 +24,14 @@ LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
 
 class Runs(Protocol):
-    """What runs cases on a device; of the last one, `errors` has the messages and `warned` the warnings."""
+    """What runs cases on a device; of the last one, `errors` has the messages and `warned` those of warnings."""
 
     device: str
     declared: Declared
     prober: Prober
     notes: Notes
     errors: Dict[str, bool]  # whether it may speak of something missing
-    warned: List[warnings.WarningMessage]
+    warned: List[str]
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[Any], Dict[str, Any]]] = None) -> Dict[str, Any]: ...
 
@@ -172,9 +171,9 @@ def why_limited(
     return "; ".join(limits[name] for name in found) if found else None
 
 
-def limits_of_copies(warned: Sequence[warnings.WarningMessage], device: str) -> Dict[str, str]:
+def limits_of_copies(warned: Sequence[str], device: str) -> Dict[str, str]:
     """Return the limit under which operations that a device lacks give copies in place of views, with the reason."""
-    found = (COPIED.search(str(warning.message)) for warning in warned)
+    found = map(COPIED.search, warned)
     names = sorted({match[1] for match in found if match is not None})
     limit = " ".join(["copying", *names])
     return {limit: f"{device} lacks {', '.join(names)}, and copies in place of views"} if names else {}

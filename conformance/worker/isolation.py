@@ -20,6 +20,7 @@ from conformance.worker.sandbox import MODULE
 OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of functions, and deletes itself
 MARK_OF_COMPILER = "___"  # says that it has patched a class: it would do so again, on top of the patch, in each case
 SEED = 0
+ROUNDS = 8  # of taking away what a case has left, before its process is given up
 
 
 def forget(names: Dict[str, Any]) -> None:
@@ -137,9 +138,10 @@ def autocast_nesting() -> int:
 
 
 def plain_values() -> Dict[str, Any]:
-    """Return the switches that checkpointing keeps in variables of its module."""
-    values = vars(importlib.import_module("torch.utils.checkpoint"))
-    return {name: value for name, value in values.items() if value is None or isinstance(value, (bool, int, str))}
+    """Return the switches that checkpointing and parametrizations keep in variables of their modules."""
+    places = [vars(importlib.import_module(name)) for name in ("torch.utils.checkpoint", "torch.nn.utils.parametrize")]
+    values = [item for place in places for item in place.items()]
+    return {name: value for name, value in values if value is None or isinstance(value, (bool, int, str))}
 
 
 # Settings of newer releases that stay in force when they are called as functions.
@@ -190,17 +192,39 @@ class GlobalState:
         """Take note of the attributes of classes that all cases share."""
         self.shared += [(cls, dict(vars(cls))) for cls in classes]
 
-    def restore_shared(self) -> None:
-        """Delete attributes that a case has added to shared classes, and put back those that it has set.
+    def undo(self) -> bool:
+        """Take away what a case has left in places that cases share; return whether there was anything."""
+        level = getattr(torch.autograd.forward_ad, "_current_level", -1)
+        for _ in range(level + 1):
+            torch.autograd.forward_ad.exit_dual_level()
+        had_hooks = self.remove_hooks()
+        return self.restore_shared() or had_hooks or level >= 0
+
+    def remove_hooks(self) -> bool:
+        """Remove hooks for all modules; return whether there were any."""
+        place = vars(torch.nn.modules.module)
+        changed = {name: before for name, before in self.hooks.items() if place[name] != before}
+        for name, before in changed.items():
+            if isinstance(before, dict):
+                place[name].clear()
+                place[name].update(before)
+            else:
+                place[name] = before
+        return bool(changed)
+
+    def restore_shared(self) -> bool:
+        """Delete attributes that a case has added to shared classes, put back those that it has set, and say if any.
 
         A method that is called on a class may add one. What others than torch set shows a way out of the language.
         """
+        is_changed = False
         for cls, before in self.shared:
             if is_equal(vars(cls), before):
                 continue
             for name in vars(cls).keys() - before.keys():
                 if not name.startswith(MARK_OF_COMPILER):
                     delattr(cls, name)
+                    is_changed = True
             for name, value in before.items():
                 now = vars(cls).get(name)
                 if now is value:
@@ -210,32 +234,26 @@ class GlobalState:
                 else:
                     setattr(cls, name, value)
                     self.overwritten = f"it has set {cls.__name__}.{name}, which all cases share"
+                    is_changed = True
+        return is_changed
 
     def restore(self) -> None:
-        self.restore_shared()
         # The compiler refuses what it has compiled too often, also inside of torch, as cond() does.
         getattr(sys.modules.get("torch._dynamo"), "reset", lambda: None)()
         place = sys.modules.pop(MODULE, None)  # the module of compiled functions
         if place is not None:
             forget(vars(place))
-        # Collect before restoring modes: a generator that a case left open restores its own when it is collected.
-        # What is left is torch's, for example modules that it has imported; without it the next collections are fast.
-        # A full collection is slow, and needed only if the case has collected: what survived that is in the last one.
-        gc.collect(2 if gc.get_objects(generation=2) else 1)
+        # Collect before restoring modes: a generator that a case left open restores its own when it is collected, and
+        # runs code of the case. It may be held by what is taken away here, and leave something again.
+        for _ in range(ROUNDS):
+            # What is left is torch's, for example modules that it has imported; without it the next are fast. A full
+            # collection is slow, and needed only if the case has collected: what survived that is in the last one.
+            gc.collect(2 if gc.get_objects(generation=2) else 1)
+            if not self.undo():
+                break
+        else:
+            self.overwritten = self.overwritten or "it leaves something behind each time that this is taken away"
         gc.freeze()
-        level = getattr(torch.autograd.forward_ad, "_current_level", -1)
-        while level >= 0:
-            torch.autograd.forward_ad.exit_dual_level()
-            level -= 1
         for get, put, value in self.before:
             if get() != value:
                 put(value)
-        place_of_hooks = vars(torch.nn.modules.module)
-        for name, before in self.hooks.items():
-            hooks = place_of_hooks[name]
-            if hooks != before:
-                if isinstance(hooks, dict):
-                    hooks.clear()
-                    hooks.update(before)
-                else:
-                    place_of_hooks[name] = before

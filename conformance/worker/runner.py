@@ -52,7 +52,7 @@ class Runner:
         self.declared = declared_by(profile)
         self.synchronize = synchronizer(device, profile.get("synchronize", ""))
         self.errors: Dict[str, bool] = {}  # messages in the last case, and whether they may speak of something missing
-        self.warned: List[warnings.WarningMessage] = []  # in the last case
+        self.warned: List[str] = []  # the texts of warnings in the last case
         self.prober = Prober(device, self.declared.absent)
         if device != "cpu":
             lacking = Diagnosis(self).why_lacking_way
@@ -71,10 +71,11 @@ class Runner:
         self.global_state.begin(self.device, run.dtype, self.generator)
         try:
             with warnings.catch_warnings(record=True) as run.warned:
-                self.warned = run.warned
                 warnings.simplefilter("always")
                 outcome = run.guarded(go or CaseRun.all_steps)
         finally:
+            self.warned = [text_of(warning) for warning in run.warned]  # not themselves, which hold objects of the case
+            run.warned.clear()
             forget(run.names)
             del run
             self.global_state.restore()
@@ -342,6 +343,14 @@ class CaseRun:
 
 def call(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
+
+
+def text_of(warning: warnings.WarningMessage) -> str:
+    """Return the text of a warning, "" where objects of the case can't be shown."""
+    try:
+        return str(warning.message)
+    except Exception:
+        return ""
 
 
 def is_log(entry: Dict[str, Any]) -> bool:

@@ -81,7 +81,10 @@ def call_node(name: str, owner: ast.expr, *arguments: ast.Constant) -> ast.Call:
 def writable(owner: Any) -> Any:
     """Return `owner` if a case may set its attributes: an instance, or a class or function that the case made."""
     own = isinstance(owner, SHARED) and getattr(owner, "__module__", None) == MODULE
-    if (isinstance(owner, (*SHARED, enum.Enum)) or is_closed(owner)) and not own:
+    is_type = (
+        type(owner).__module__ == "typing"
+    )  # that of a hook, say, which passes what is set on to a class of Python
+    if (isinstance(owner, (*SHARED, enum.Enum)) or is_type or is_closed(owner)) and not own:
         raise AttributeError(f"a case can't change {owner!r}, which all cases share")
     return owner
 

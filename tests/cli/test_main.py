@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from places import ROOT
 from samples import CPU, HOSTILE, failed, outcome, read_case, report, valid_case
 from shipped import all_cases
+from write_faults import Faults
 
 from conformance import __version__
 from conformance.cli import main as cli
@@ -413,6 +416,55 @@ def test_reading_reports_needs_neither_pytest_nor_torch(here: Path) -> None:
     )
     done = run(sys.executable, "-c", program, directory=here, path=ROOT)
     assert done.returncode == 0, done.stderr
+
+
+WRITING = {
+    "report": ("report -o out/page.html old.json", "page.html"),
+    "merge": ("merge -o out/merged.json old.json", "merged.json"),
+    "merge into a directory": ("merge -o out/ old.json", f"{OLD.build.slug}.json"),
+    "compact": ("compact -o out old.json", f"{OLD.build.slug}.json"),
+}
+
+
+@pytest.mark.parametrize(("command", "name"), WRITING.values(), ids=WRITING)
+@pytest.mark.parametrize("for_good", [False, True], ids=["once", "for good"])
+@pytest.mark.usefixtures("here")
+def test_whichever_write_of_a_command_fails_it_says_so_and_what_was_there_stays(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, name: str, *, for_good: bool
+) -> None:
+    monkeypatch.setattr("conformance.cli.report.shipped", lambda: ([], {}))  # takes long, and is no matter here
+    target = Path("out", name)
+    for failing in itertools.count(1):
+        shutil.rmtree("out", ignore_errors=True)
+        target.parent.mkdir()
+        target.write_text("what was there")
+        with monkeypatch.context() as patch:
+            faults = Faults(patch, failing, for_good=for_good)
+            status = cli.main(command.split())
+        assert [path.name for path in Path("out").iterdir() if not path.name.startswith(".")] == [name]
+        if faults.calls < failing:
+            break
+        told = capsys.readouterr().err
+        if status:
+            assert status == 2
+            assert target.read_text() == "what was there"
+            assert (
+                told == f"error: out/{name}: can't be written: No space left on device\nhint: -o names another place\n"
+            )
+    assert status == 0
+    assert target.read_text() != "what was there"
+    assert failing > 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk here that is always full")
+@pytest.mark.parametrize(
+    "command", ["merge old.json", "badge old.json", "diff old.json old.json", "--help", "diff --help"]
+)
+def test_output_that_can_not_be_written_is_an_error(here: Path, command: str) -> None:
+    program = f"{shlex.quote(sys.executable)} -m conformance {command} > /dev/full"
+    done = run("sh", "-c", program, directory=here, path=ROOT)
+    told = "error: the output can't be written: No space left on device\nhint: is the disk full?\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 @pytest.mark.parametrize("command", ["merge long.json", "run --help", "run -v -k engine", "history versions.yaml"])

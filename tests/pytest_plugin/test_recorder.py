@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import json
-import os
 import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
+from interruptions import alike, await_end_of_session, hear_interrupts, interruptions
 from sessions import Session
 
 GOOD = "- a = tensor([2.0])\n- b = a + 1\n- expect: {b: [3.0]}\n"
 WRONG = "- a = tensor([2.0])\n- expect: {a: [3.0]}\n"
-# Of the calls that write to a file of a report, the one with the number in the environment fails, and all after it.
+# Of the calls that write to a file, the one with the number in the environment fails, and perhaps all after it.
 FULL = """\
-import errno, os
+import errno, os, stat
 
 calls = 0
 
@@ -28,8 +27,11 @@ def failing(name):
 
     def call(*arguments, **options):
         global calls
+        if name == "write" and not stat.S_ISREG(os.fstat(arguments[0]).st_mode):
+            return real(*arguments, **options)  # to a worker
         calls += 1
-        if calls >= int(os.environ["FAILS_FROM"]):
+        failing = int(os.environ["FAILING"])
+        if calls == failing or (calls > failing and os.environ["FOR_GOOD"]):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return real(*arguments, **options)
 
@@ -37,8 +39,13 @@ def failing(name):
 
 
 def pytest_collection_finish():
-    for name in ("pwrite", "fsync", "link", "replace"):
+    for name in ("write", "pwrite", "fsync", "link", "replace", "unlink", "ftruncate"):
         setattr(os, name, failing(name))
+
+
+def pytest_unconfigure():
+    with open("calls", "w") as file:
+        file.write(str(calls))
 """
 
 
@@ -48,9 +55,7 @@ def session(tmp_path: Path) -> Session:
 
 
 @pytest.mark.slow
-def test_a_run_without_a_report_is_not_green_and_tells_its_outcomes(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_without_a_report_is_not_green_and_tells_its_outcomes(session: Session) -> None:
     session.cases(first=GOOD, second=GOOD)
     for place in ("rules.yaml", "rules.yaml/below", "x" * 300):
         result = session.run("--report", place)
@@ -58,28 +63,42 @@ def test_a_run_without_a_report_is_not_green_and_tells_its_outcomes(
         assert "2 passed" in result.output
         assert "Tests  2 pass" in result.output
         assert "no report: " in result.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("for_good", ["", "1"], ids=["once", "for good"])
+def test_whichever_write_of_a_run_fails_its_report_is_whole_or_it_is_not_green_and_an_earlier_one_stays(
+    session: Session, monkeypatch: pytest.MonkeyPatch, for_good: str
+) -> None:
+    session.cases(first=GOOD, second=GOOD)
+    assert session.run("--page", "never").status == 0
+    earlier = alike(session.report())
+    (path,) = (session.directory / "reports").glob("*.json")
+    content = path.read_bytes()
     session.write("conftest.py", FULL)
-    for number in range(1, 20):
-        monkeypatch.setenv("FAILS_FROM", str(number))
-        result = session.run()
+    monkeypatch.setenv("FOR_GOOD", for_good)
+    lost = 0
+    for number in itertools.count(1):
+        monkeypatch.setenv("FAILING", str(number))
+        for each in path.parent.iterdir():
+            each.unlink()
+        path.write_bytes(content)
+        result = session.run("--page", "never")
         assert "Tests  2 pass" in result.output
         if result.status == 0:
+            assert path.read_bytes() != content  # it has other times
+            assert alike(json.loads(path.read_text(encoding="utf-8"))) == earlier
+        else:
+            lost += 1
+            assert path.read_bytes() == content
+            assert result.status == 1, result.output
+            assert "no report: [Errno 28]" in result.output
+        if int((session.directory / "calls").read_text()) < number:
             break
-        assert result.status == 1, result.output
-        assert "no report: [Errno 28]" in result.output
-    assert number > 3  # outcomes, footer and name at least
-    assert result.report is not None
-    assert result.report["footer"]["exit_status"] == 0
+    assert result.status == 0
+    assert lost >= 2  # the text and the name of the whole report at least
 
 
-def alike(report: dict[str, Any] | None) -> Any:
-    """Return a report without times."""
-    assert report is not None
-    text = json.dumps(report)
-    return json.loads(text, object_hook=lambda entry: {k: v for k, v in entry.items() if k not in TIMES})
-
-
-TIMES = ("seconds", "started", "finished")
 BLOCKING = """\
 import pathlib, time, torch
 
@@ -90,11 +109,6 @@ def sinh(x):
 
 torch.Tensor.sinh = sinh
 """
-
-
-def hear_interrupts() -> None:
-    """Undo what a shell does to a job in the background, which would make a process deaf to SIGINT."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.slow
@@ -133,16 +147,11 @@ def test_a_run_that_is_resumed_gives_the_report_of_one_that_was_not_interrupted(
     assert "was not interrupted" in session.run("-q", "--resume", *call).output
 
 
-def await_end_of_session(leader: int) -> None:
-    """Wait until no process of a session is left, though nobody ends those of pytest-xdist."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        found = []
-        for place in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if os.getsid(int(place.name)) == leader and b"python" in (place / "cmdline").read_bytes():
-                    found.append(place.name)
-        if not found:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"these live on: {found}")
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "kills"), [(0, 2), (2, 1)])
+def test_runs_that_are_interrupted_at_any_moment_and_resumed_give_the_report_of_a_whole_one(
+    tmp_path: Path, workers: int, kills: int
+) -> None:
+    """`python tests/interruptions.py` does so fifty times."""
+    made, wrong = interruptions(tmp_path, kills, seed=workers, workers=workers, count=24)
+    assert (made >= kills, wrong) == (True, [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import os
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from samples import CPU, CUDA, case, failed, outcome, report
+from write_faults import Faults
 
 from conformance.model.graph import Graph
 from conformance.model.outcome import Outcome
@@ -116,31 +116,6 @@ def test_what_holds_no_outcome_is_out_of_the_way_of_other_commands(tmp_path: Pat
     (tmp_path / f"{SLUG}.1.partial.json").write_text('{"format": 2,')
     with begun(tmp_path) as journal:
         assert {entry.name for entry in tmp_path.iterdir()} == {f"{SLUG}.1.partial.damaged", journal.partial.name}
-
-
-class Faults:
-    """Lets the call with this number of those that write fail, with what was written of a half of its text."""
-
-    NAMES = ("write", "pwrite", "fsync", "replace", "link", "unlink", "rename", "ftruncate", "mkdir")
-
-    def __init__(self, patch: pytest.MonkeyPatch, failing: int, *, for_good: bool) -> None:
-        self.calls = 0
-        self.failing = failing
-        self.for_good = for_good  # whether all calls after it fail, too
-        for name in self.NAMES:
-            patch.setattr(os, name, self.failing_in(name, getattr(os, name)))
-
-    def failing_in(self, name: str, real: Any) -> Any:
-        def call(*arguments: Any, **options: Any) -> Any:
-            self.calls += 1
-            if self.calls < self.failing or (self.calls > self.failing and not self.for_good):
-                return real(*arguments, **options)
-            if name == "pwrite":
-                file, content, place = arguments
-                real(file, content[: len(content) // 2], place)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        return call
 
 
 def run_with_faults(directory: Path) -> tuple[bool, Journal]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from forgeries import LATER, OFF
 from loops import each
 from running import case_of, ends_its_process, judged, outcome_of_steps, request_of, running_engine
 from shipped import one_of, telling
@@ -181,6 +182,15 @@ def test_a_generator_left_open_inside_a_context_is_closed(engine: Engine, manage
     text = "def left():\n    with MANAGER:\n        yield 1\n" + held
     with unseen(engine):
         assert leave(engine, text.replace("MANAGER", manager))["status"] == "pass"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@each("name", [name for name in LATER if "for ever" not in name])
+@each("act", [OFF, "torch.set_default_dtype(torch.float64)", "autograd.Function.mark_dirty(autograd.Function, 1)"])
+def test_what_a_case_has_run_later_runs_before_the_next(engine: Engine, name: str, act: str) -> None:
+    with unseen(engine):
+        assert "must_restart" not in leave(engine, LATER[name].replace("DONE", act))
+    assert "dirty_tensors" not in vars(torch.autograd.Function)
 
 
 def test_two_generators_left_open_inside_one_another_are_closed(engine: Engine) -> None:
@@ -433,7 +443,8 @@ def test_compiling_in_many_cases_patches_no_class_once_more(engine: Engine) -> N
     steps = "- 'f = compiled(lambda t: t * 2)'\n- expect: {f(ones(2)): 2.0}"
 
     def patched() -> Any:
-        assert outcome_of_steps(engine, steps)["status"] == "pass"
+        outcome = outcome_of_steps(engine, steps)
+        assert (outcome["status"], outcome.get("must_restart")) == ("pass", None)
         return torch.nn.Module.__init__
 
     assert patched() is patched()

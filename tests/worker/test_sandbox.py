@@ -6,6 +6,7 @@ import json
 import tempfile
 import textwrap
 import types
+import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from running import case_of, request_of, running_engine
 
 from conformance.language.errors import CaseFileError
 from conformance.worker.engine import Engine
-from conformance.worker.sandbox import Namespace
+from conformance.worker.sandbox import Namespace, writable
 
 # What may not even load: no name, no attribute and no construct leads out of the language.
 REFUSED = {
@@ -214,6 +215,7 @@ STOPPED = {
     "setting on what type() is": "type.forward = 1",
     "setting on the log": "log.forward = 1",
     "setting on an exception class": "ValueError.args = 1",
+    "setting on the type of a hook": "t = optim.Optimizer.OptimizerPreHook\nt.forward = 1",
     "setting on an alias of a namespace": "T = torch\nT.sin = 1",
     "setting a new name on an alias of a namespace": "T = torch\nT.evil = 1",
     "deleting from a class": "M = nn.Module\ndel M.forward",
@@ -511,6 +513,11 @@ def test_an_expression_can_change_no_more_than_a_step(engine: Engine, text: str)
         outcome = engine.run(request_of(case_of(steps)))
         assert outcome["status"] == "fail"
         assert outcome["failures"][0]["expected"] == "no error"
+
+
+def test_what_is_set_on_a_type_of_pythons_would_be_set_on_its_class() -> None:
+    with pytest.raises(AttributeError, match="which all cases share"):
+        writable(typing.Callable[[int], int])
 
 
 def test_an_object_of_the_case_is_its_own_to_change(engine: Engine) -> None:
