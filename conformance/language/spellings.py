@@ -142,9 +142,9 @@ def check_program(node: Node, report: Any) -> None:
             reader.expression(value, name)
             if RANDOM_CALL.search(value.value):
                 report(value, name, "would be drawn anew for each spelling", "write the numbers down")
-    reader.names.bound = set(filter(is_free, inputs.value))
+    reader.names.bound = set(filter(is_free, inputs.value)) | ({"events"} if "events" in program else set())
     check_result(program["result"], reader)
-    reader.names.bound |= {"g"}
+    reader.names.bound |= {"g", "plain"}
     for name, value in gradients.value.items():
         if isinstance(value.value, str):
             reader.expression(value, f"gradients.{name}")

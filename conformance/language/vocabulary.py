@@ -81,9 +81,9 @@ FOREIGN = frozenset(
 # Exceptions of torch that a case can expect, beside Python's.
 TORCH_EXCEPTIONS = frozenset("CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split())
 # The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, operators,
-# derivatives, what is in force.
+# derivatives, what is in force, modes.
 SUITE = frozenset(
-    "log device dtype pickled in_thread in_threads compiled custom_op derivatives global_state".split()
+    "log device dtype pickled in_thread in_threads compiled custom_op derivatives global_state in_mode".split()
 )
 
 NAMES: dict[str, str] = {
