@@ -1,4 +1,4 @@
-"""Writes what must hold after each spelling on a program beside the gradients: it does what backward() does, and no more.
+"""Writes what must hold after each spelling on a program beside the gradients: that it does nothing else.
 
 A spelling
 

@@ -74,7 +74,8 @@ def is_of_back_end(warning: warnings.WarningMessage, device: str) -> bool:
 
 def is_for_torch(warning: warnings.WarningMessage) -> bool:
     """Whether torch uses what it has deprecated itself: one that is for its users names a place of theirs."""
-    return issubclass(warning.category, DeprecationWarning) and warning.filename.startswith(TORCH + os.sep)
+    is_deprecation = issubclass(warning.category, (DeprecationWarning, FutureWarning))
+    return is_deprecation and warning.filename.startswith(TORCH + os.sep)
 
 
 def failures_of_warnings(

@@ -110,7 +110,6 @@ def leftovers() -> List[Callable[[], Any]]:
 
 def differing(get: Callable[[], Any]) -> Callable[[], bool]:
     """Return a function that tells whether `get` has another result than now."""
-
     before = str(get())  # two equal sets of dispatch keys are two objects, which older releases can't compare
     return lambda: str(get()) != before
 

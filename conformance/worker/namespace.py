@@ -71,8 +71,8 @@ def compiled(function: Any) -> Any:
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
-    # function is given a module with the names that it needs as globals. That is removed from sys.modules after the case, but is
-    # always the same object: some compilers remember the module of a name and refuse another one.
+    # function is given a module with the names that it needs as globals. That is removed from sys.modules after the
+    # case, but is always the same object: some compilers remember the module of a name and refuse another one.
     sys.modules[MODULE] = PLACE
     names = vars(PLACE)
     needed = {name: own[name] for name in names_needed(function.__code__, own)}

@@ -8,11 +8,12 @@ from typing import Any, Callable, Dict
 
 import torch
 
-SWITCHED = """is_grad_enabled is_inference_mode_enabled is_anomaly_enabled is_anomaly_check_nan_enabled get_default_dtype
-    are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled
-    is_autocast_enabled is_autocast_cache_enabled get_num_threads"""
+SWITCHED = """is_grad_enabled is_inference_mode_enabled is_anomaly_enabled is_anomaly_check_nan_enabled
+    get_default_dtype are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled
+    is_warn_always_enabled is_autocast_enabled is_autocast_cache_enabled get_num_threads"""
 # The first two have what C++ has turned off, autograd itself included, if its guards were not released in order.
-NESTED = "_dispatch_tls_local_include_set _dispatch_tls_local_exclude_set _len_torch_function_stack _len_torch_dispatch_stack"
+NESTED = """_dispatch_tls_local_include_set _dispatch_tls_local_exclude_set _len_torch_function_stack
+    _len_torch_dispatch_stack"""
 KEPT = "_is_view_replay_enabled _is_grad_layout_enforcement_enabled _warn_on_accumulate_grad_stream_mismatch"
 
 
