@@ -15,7 +15,7 @@ Spellings are different ways to compute the same result; each is run on every pr
           autograd.grad: ["found = autograd.grad(f(*inputs), inputs, g)"]
 
 comes the case backward-or-grad-on-product. For each spelling it makes new inputs, runs the steps, and expects that
-`found` holds the gradients of the formulas and that the inputs are unchanged. Spellings without programs share an
+`found` holds the gradients of the formulas, and what else `agreement` asks of each. Spellings without programs share an
 `expect`, which follows each of them.
 
 Programs have `features`, words for what of autograd they use. Some of the programs of a case have all features of the
@@ -29,9 +29,10 @@ Each node of an expanded case has the place of the node that it was made from.
 
 import hashlib
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from conformance.language import agreement
 from conformance.language.parsing import parse_code
 from conformance.language.yaml import Node
 
@@ -53,25 +54,74 @@ def like(origin: Node, value: Any) -> Node:
 
 def on_program(case: Node, program: Node | None) -> Node:
     """Return the ordinary case that a case with spellings becomes on `program`, or without one."""
-    plain = {key: case.value[key] for key in KEPT if key in case.value}
-    steps: list[Node] = []
-    if program is not None:
-        part = program.value
-        plain = variant_of(case, program, suffix_of(program), part["title"].value)
-        inputs: dict[str, Node] = part["inputs"].value
-        steps = [
-            like(part["result"], definition(inputs, part["result"].value)),
-            like(part["g"], f"g = {made(part['g'])}"),
-            like(part["inputs"], f"values = [{', '.join(map(made, inputs.values()))}]"),
-        ]
+    spellings = case.value["spellings"].value
+    if program is None:
+        given, expected = case.value["given"].value if "given" in case.value else [], case.value["expect"]
+        kept = {key: case.value[key] for key in KEPT if key in case.value}
+        steps = [step for name, own in spellings.items() for step in noted(name, [*given, *own.value], expected)]
+    else:
+        kept = variant_of(case, program, suffix_of(program), program.value["title"].value)
+        steps = steps_on(case, program)
+    return like(case, {**kept, "steps": like(case.value["spellings"], steps)})
+
+
+def noted(name: str, steps: Sequence[Node], expected: Node) -> list[Node]:
+    """Return the steps of a spelling, which begin with its name, and what is expected after them."""
+    return [with_note(steps[0], f"# {' '.join(name.split())}\n"), *steps[1:], like(expected, {"expect": expected})]
+
+
+def steps_on(case: Node, program: Node) -> list[Node]:
+    """Return the steps of all spellings of a case on a program."""
+    part = program.value
+    inputs: dict[str, Node] = part["inputs"].value
+    values = f"values = [{', '.join(map(made, inputs.values()))}]"
+    steps = [
+        like(part["result"], definition(inputs, part["result"].value)),
+        like(part["g"], f"g = {made(part['g'])}"),
+        like(part["inputs"], agreement.before(program, values)),
+    ]
     given: list[Node] = case.value["given"].value if "given" in case.value else []
+    suspended = set(case.value["suspends"].value) if "suspends" in case.value else set()
+    every: set[str] = set()
     for name, spelling in case.value["spellings"].value.items():
-        fresh = [] if program is None else [like(program.value["inputs"], fresh_inputs(program))]
-        own: list[Node] = [*fresh, *given, *spelling.value]
-        steps += [with_note(own[0], f"# {' '.join(name.split())}\n"), *own[1:]]
-        expected = case.value["expect"] if program is None else gradients_of(program)
-        steps.append(like(expected, {"expect": expected}))
-    return like(case, {**plain, "steps": like(case.value["spellings"], steps)})
+        said, bound = texts_of(spelling.value)
+        every |= bound
+        fresh = like(part["inputs"], agreement.fresh(program, name))
+        own = spelling.value if "warnings" in suspended else map(quiet, spelling.value)
+        expected = like(part["gradients"], agreement.after(program, suspended, said, bound))
+        steps += noted(name, [fresh, *given, *own], expected)
+    if "freed" not in suspended:
+        steps += [like(part["inputs"], step) for step in agreement.at_the_end(program, every)]
+    return steps
+
+
+def texts_of(steps: Iterable[Node]) -> tuple[str, set[str]]:
+    """Return what the statements of steps say, and the names that they set."""
+    said: list[str] = []
+    bound: set[str] = set()
+    for step in steps:
+        inner = step.value if isinstance(step.value, dict) else {}
+        if "when" in inner:
+            text, names = texts_of(inner["when"].value["steps"].value)
+        else:
+            text = inner["do"].value if "do" in inner else "" if inner else step.value
+            parsed = parse_code(text)
+            bound -= parsed.deleted
+            names = set(parsed.bound)
+        said.append(text)
+        bound |= names
+    return "\n".join(said), bound
+
+
+def quiet(step: Node) -> Node:
+    """Return a step of which no statement gives a warning, unless it is about one."""
+    if isinstance(step.value, str):
+        return like(step, {"do": step, "warns": "none"})
+    if "when" in step.value:
+        block = step.value["when"]
+        steps = like(block, [quiet(inner) for inner in block.value["steps"].value])
+        return like(step, {"when": like(block, {**block.value, "steps": steps})})
+    return like(step, {"warns": "none", **step.value}) if "do" in step.value else step
 
 
 def id_on(case: Node, program: Node) -> str:
@@ -123,25 +173,6 @@ def definition(inputs: Iterable[str], result: str) -> str:
     parsed = parse_code(result, mode="eval")
     body = result if parsed.tree is None else f"return {result.strip()}"
     return f"def f({', '.join(inputs)}):\n{textwrap.indent(body, INDENT * ' ')}"
-
-
-def fresh_inputs(program: Node) -> str:
-    """Return the statement that makes new leaves, under their own names and as the list `inputs`."""
-    names = list(program.value["inputs"].value)
-    targets = ", ".join(names) if len(names) > 1 else f"{names[0]},"
-    return f"{targets} = inputs = [x.clone().requires_grad_() for x in values]\nrandom = torch.get_rng_state()"
-
-
-def gradients_of(program: Node) -> Node:
-    """Return what must hold after each spelling: the gradients, and that leaves and random numbers are unchanged."""
-    gradients = program.value["gradients"]
-    expected: dict[str, Any] = {"len(found)": len(program.value["inputs"].value)}
-    for index, name in enumerate(program.value["inputs"].value):
-        expected[f"found[{index}]"] = gradients.value[name]
-        expected[f"found[{index}].dtype == {name}.dtype"] = True
-        expected[name] = {"is_leaf": True, "requires_grad": True, "version": 0, "value": f"values[{index}]"}
-    expected["torch.equal(torch.get_rng_state(), random)"] = True  # no program draws any
-    return like(gradients, expected)
 
 
 def made(node: Node) -> str:

@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from itertools import filterfalse
 from typing import Any
 
-from conformance.language import expansion, grammar, vocabulary
+from conformance.language import agreement, expansion, grammar, vocabulary
 from conformance.language.errors import did_you_mean
 from conformance.language.parsing import parse_code
 from conformance.language.steps import CaseReader
 from conformance.language.yaml import Node
 
-PROVIDED = frozenset("f g inputs".split())  # names that a program defines for spellings
-LASTING = frozenset("f g values random".split())  # names that no spelling may set: what it does is measured by them
-SPELLINGS_KEYS = frozenset({"given", "expect", "programs", "except"})
-FOUND = "found"  # the name to which spellings assign the gradients
+PROVIDED = frozenset("f g inputs plain".split())  # names that a program defines for spellings
+LASTING = frozenset("f g".split()) | agreement.NAMES  # that no spelling may set: what it does is measured by them
+SPELLINGS_KEYS = frozenset({"given", "expect", "programs", "except", "suspends"})
+FOUND = agreement.FOUND  # the name to which spellings assign the gradients
 RANDOM_CALL = re.compile(rf"\b({'|'.join(sorted(vocabulary.RANDOM))})\b")
 
 
@@ -33,7 +33,7 @@ def check_spellings(reader: CaseReader, node: Node, programs: Mapping[str, Node]
     tried = "expect" not in case and bool(programs)
     if "expect" not in case and not programs:
         reader.report(node, "spellings", "nothing is expected: this case can't fail", "add expect, or programs")
-    for key in ("programs", "except"):
+    for key in ("programs", "except", "suspends"):
         if "expect" in case and key in case:
             reader.report(case[key], key, "can't stand beside 'expect'")
     if "programs" in case and "except" in case:
@@ -143,9 +143,9 @@ def check_program(node: Node, report: Any) -> None:
             reader.expression(value, name)
             if RANDOM_CALL.search(value.value):
                 report(value, name, "would be drawn anew for each spelling", "write the numbers down")
-    reader.names.bound = set(filter(is_free, inputs.value))
+    reader.names.bound = set(filter(is_free, inputs.value)) | ({"events"} if "events" in program else set())
     check_result(program["result"], reader)
-    reader.names.bound |= {"g"}
+    reader.names.bound |= {"g", "plain"}
     for name, value in gradients.value.items():
         if isinstance(value.value, str):
             reader.expression(value, f"gradients.{name}")

@@ -82,8 +82,10 @@ FOREIGN = frozenset(
 # Exceptions of torch that a case can expect, beside Python's.
 TORCH_EXCEPTIONS = frozenset("CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split())
 # The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, operators,
-# derivatives.
-SUITE = frozenset("log device dtype pickled in_thread in_threads compiled custom_op derivatives".split())
+# derivatives, what is in force, modes.
+SUITE = frozenset(
+    "log device dtype pickled in_thread in_threads compiled custom_op derivatives global_state in_mode".split()
+)
 
 NAMES: dict[str, str] = {
     **{name: since for name, since in NAMESPACES["torch"].items() if name not in ("e", "seed", "set_rng_state")},

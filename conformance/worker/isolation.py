@@ -16,6 +16,7 @@ import torch
 
 from conformance.worker.refusals import close_ways_out
 from conformance.worker.sandbox import MODULE
+from conformance.worker.state import nesting
 
 OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of functions, and deletes itself
 MARK_OF_COMPILER = "___"  # says that it has patched a class: it would do so again, on top of the patch, in each case
@@ -104,44 +105,14 @@ def leftovers() -> List[Callable[[], Any]]:
     invariants = getattr(torch.sparse, "check_sparse_tensor_invariants", None)
     if invariants is not None:
         found.append(invariants.is_enabled)
-    # The first two have what C++ has turned off, autograd itself included, if its guards were not released in order.
-    depths = [
-        getattr(place, name)
-        for place, names in (
-            (torch._C, "_dispatch_tls_local_include_set _dispatch_tls_local_exclude_set"),
-            (torch._C, "_len_torch_function_stack _len_torch_dispatch_stack"),
-            (torch._C._autograd, "_saved_tensors_hooks_is_enabled"),
-            (getattr(torch._C, "_functorch", None), "maybe_current_level"),
-        )
-        for name in names.split() if hasattr(place, name)
-    ]  # fmt: skip
-    depths += [plain_values, autocast_nesting]
-    found += [differing(get) for get in depths]
+    found += [differing(get) for get in nesting().values()]
     return [is_on for is_on in found if not is_on()]  # modes that are on before any case don't count
 
 
 def differing(get: Callable[[], Any]) -> Callable[[], bool]:
     """Return a function that tells whether `get` has another result than now."""
-
-    def told() -> Any:
-        value = get()  # two equal sets of dispatch keys are two objects, which older releases can't compare
-        return str(value) if "Dispatch" in type(value).__name__ else value
-
-    before = told()
-    return lambda: bool(told() != before)
-
-
-def autocast_nesting() -> int:
-    """Return how many autocast blocks are open: as long as there are any, casts of weights are kept for the next."""
-    torch.autocast_increment_nesting()
-    return int(torch.autocast_decrement_nesting())
-
-
-def plain_values() -> Dict[str, Any]:
-    """Return the switches that checkpointing and parametrizations keep in variables of their modules."""
-    places = [vars(importlib.import_module(name)) for name in ("torch.utils.checkpoint", "torch.nn.utils.parametrize")]
-    values = [item for place in places for item in place.items()]
-    return {name: value for name, value in values if value is None or isinstance(value, (bool, int, str))}
+    before = str(get())  # two equal sets of dispatch keys are two objects, which older releases can't compare
+    return lambda: str(get()) != before
 
 
 # Settings of newer releases that stay in force when they are called as functions.

@@ -103,6 +103,19 @@ def mode_of(name: str, device: str) -> ContextManager[Any]:
     return made
 
 
+def in_mode_of(device: str) -> Callable[[str], ContextManager[None]]:
+    """Return the function by which cases on a device enter the modes that have a name here, and are given nothing."""
+
+    @contextlib.contextmanager
+    def in_mode(name: str) -> Iterator[None]:
+        if name not in MODES:
+            raise ValueError(f"there is no mode {name!r}")
+        with MODES[name](device):
+            yield
+
+    return in_mode
+
+
 def why_unusable(name: str, device: str, state: GlobalState) -> str:
     """Return why no case can run in a mode: entering or leaving it raises an error, or it leaves another state."""
     for error in (None, ValueError("an error of a case")):

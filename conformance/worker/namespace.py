@@ -11,7 +11,7 @@ import importlib
 import operator
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Set
 
 import torch
 
@@ -27,8 +27,10 @@ from conformance.worker.factories import (
     seeded_normal,
 )
 from conformance.worker.functions import copied, custom_op, deepcopied, in_thread, in_threads, pickled
+from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
 from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, tensor, writable
+from conformance.worker.state import global_state
 
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 
@@ -69,11 +71,12 @@ def compiled(function: Any) -> Any:
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
-    # function is given a module with all names as globals. That is removed from sys.modules after the case, but is
-    # always the same object: some compilers remember the module of a name and refuse another one.
+    # function is given a module with the names that it needs as globals. That is removed from sys.modules after the
+    # case, but is always the same object: some compilers remember the module of a name and refuse another one.
     sys.modules[MODULE] = PLACE
     names = vars(PLACE)
-    names.update({**own["__builtins__"], **own, "__builtins__": builtins})
+    needed = {name: own[name] for name in names_needed(function.__code__, own)}
+    names.update({**own["__builtins__"], **needed, "__builtins__": builtins})
 
     def opened(known: Any) -> Any:
         missing = sorted(set(foreign_names(known.__code__)) - own.keys() - own["__builtins__"].keys())
@@ -84,7 +87,7 @@ def compiled(function: Any) -> Any:
         made.__kwdefaults__ = known.__kwdefaults__
         return made
 
-    names.update({name: opened(value) for name, value in own.items() if is_own_function(value)})
+    names.update({name: opened(value) for name, value in needed.items() if is_own_function(value)})
     return torch.compile(opened(function), backend="aot_eager")
 
 
@@ -96,6 +99,22 @@ def foreign_names(code: Any) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from foreign_names(constant)
+
+
+def names_needed(code: Any, own: Dict[str, Any]) -> Set[str]:
+    """Return those names of a case that code looks up, or that functions of the case do that it looks up.
+
+    What is held beside them would not be freed before the case ends.
+    """
+    found: Set[str] = set()
+    waiting = [code]
+    while waiting:
+        each = waiting.pop()
+        fresh = set(each.co_names) & own.keys() - found
+        found |= fresh
+        waiting += [own[name].__code__ for name in fresh if is_own_function(own[name])]
+        waiting += [constant for constant in each.co_consts if isinstance(constant, types.CodeType)]
+    return found
 
 
 def without_source(code: Any) -> Any:
@@ -156,7 +175,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=deepcopied, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
-        custom_op=custom_op, derivatives=derivatives,
+        custom_op=custom_op, derivatives=derivatives, global_state=global_state, in_mode=in_mode_of(device),
         __build_class__=builtins.__build_class__, __readable__=readable, __writable__=writable,
         __base__=base_checker(bases()), __tensor__=tensor,
     )  # fmt: skip

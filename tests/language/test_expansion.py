@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -48,7 +49,8 @@ cases:
         - f(*inputs).backward(g)
         - found = [x.grad for x in inputs]
       autograd.grad:
-        - found = autograd.grad(f(*inputs), inputs, g)
+        - y = f(*inputs)
+        - found = autograd.grad(y, inputs, g)
 """
 OTHER = """\
   - id: weighted
@@ -117,42 +119,132 @@ def test_it_is_written_as_a_person_would_write_it() -> None:
             h = c * 1
             return h * c
       - g = tensor([2.0])
-      - values = [tensor([1.5])]
+      - |-
+        values = [tensor([1.5])]
+        leaves, state, random = [], global_state(), torch.get_rng_state()
+        plain = f(*values)
+        drawn = torch.get_rng_state()
       - |-
         # backward
         c, = inputs = [x.clone().requires_grad_() for x in values]
-        random = torch.get_rng_state()
-      - f(*inputs).backward(g)
-      - found = [x.grad for x in inputs]
+        leaves += [('backward', weakref.ref(x)) for x in inputs]
+        torch.set_rng_state(random)
+      - {do: f(*inputs).backward(g), warns: none}
+      - {do: "found = [x.grad for x in inputs]", warns: none}
       - expect:
           len(found): 1
           found[0]: 2 * c * g
-          found[0].dtype == c.dtype: true
+          "[(u.dtype, u.layout) for u in found] == [(x.dtype, x.layout) for x in inputs]": true
           c: {is_leaf: true, requires_grad: true, version: 0, value: "values[0]"}
-          torch.equal(torch.get_rng_state(), random): true
+          g: {version: 0}
+          "[x.grad for x in inputs if x.grad is not None and not x.grad.is_contiguous()]": []
+          "[x.grad for x in inputs if x.grad is not None and x.grad.requires_grad]": []
+          torch.equal(torch.get_rng_state(), drawn): true
+          sorted(global_state().items() - state.items()): []
       - |-
         # autograd.grad
         c, = inputs = [x.clone().requires_grad_() for x in values]
-        random = torch.get_rng_state()
-      - found = autograd.grad(f(*inputs), inputs, g)
+        leaves += [('autograd.grad', weakref.ref(x)) for x in inputs]
+        torch.set_rng_state(random)
+      - {do: y = f(*inputs), warns: none}
+      - {do: "found = autograd.grad(y, inputs, g)", warns: none}
       - expect:
           len(found): 1
           found[0]: 2 * c * g
-          found[0].dtype == c.dtype: true
+          "[(u.dtype, u.layout) for u in found] == [(x.dtype, x.layout) for x in inputs]": true
           c: {is_leaf: true, requires_grad: true, version: 0, value: "values[0]"}
-          torch.equal(torch.get_rng_state(), random): true
+          g: {version: 0}
+          "[x.grad for x in inputs if x.grad is not None]": []
+          y: {value: plain, requires_grad: true}
+          (y.dtype, y.layout) == (plain.dtype, plain.layout): true
+          torch.equal(torch.get_rng_state(), drawn): true
+          sorted(global_state().items() - state.items()): []
+      - |-
+        c = found = inputs = y = None
+        if sorted({way for way, leaf in leaves if leaf() is not None}):
+            collected = gc.collect()
+      - {expect: {"sorted({way for way, leaf in leaves if leaf() is not None})": []}}
 """
     )
 
 
-def test_a_way_that_changes_the_state_of_random_numbers_fails(engine: Engine) -> None:
-    drawing = CASES.replace(
-        "        - f(*inputs).backward(g)\n", "        - F.dropout(ones(2))\n        - f(*inputs).backward(g)\n"
-    )
-    assert statuses(engine, PROGRAMS + drawing) == {
-        "backward-or-grad-on-product": "fail",
-        "backward-or-grad-on-square": "fail",
-    }
+# What a way leaves behind, or does otherwise than backward(), and the subject that tells of it.
+LEAVINGS = {
+    "random numbers that are drawn": ("F.dropout(ones(2))", "torch.equal(torch.get_rng_state(), drawn)"),
+    "a mode that is left on": ("autograd.set_detect_anomaly(True)", "sorted(global_state().items() - state.items())"),
+    "a dtype that is left in force": (
+        "torch.set_default_dtype(torch.float64)", "sorted(global_state().items() - state.items())",
+    ),
+    "a switch that is left on": (
+        "torch.use_deterministic_algorithms(True)", "sorted(global_state().items() - state.items())",
+    ),
+    "an input that is written to": ("inputs[0].detach().add_(0)", "version"),
+    "a weight that is written to": ("g.add_(0)", "g.version"),
+    "a gradient that is accumulated": (
+        "inputs[0].grad = ones_like(inputs[0])", "[x.grad for x in inputs if x.grad is not None]",
+    ),
+    "a result that is another one": ("y = y.detach()", "y.requires_grad"),
+    "a result of another dtype": ("y = y.double()", "(y.dtype, y.layout) == (plain.dtype, plain.layout)"),
+    "a gradient of another dtype": (
+        "found = [u.double() for u in found]",
+        "[(u.dtype, u.layout) for u in found] == [(x.dtype, x.layout) for x in inputs]",
+    ),
+    "a warning": ("warnings.warn('be careful')", "warns"),
+    "an input that is kept": (
+        "inputs[0].register_hook(lambda u, x=inputs[0].expand(2, *inputs[0].shape).grad_fn: None)",
+        "sorted({way for way, leaf in leaves if leaf() is not None})",
+    ),
+}  # fmt: skip
+
+
+@each("fault, subject", LEAVINGS.values(), ids=list(LEAVINGS))
+def test_a_way_that_leaves_something_behind_fails(engine: Engine, fault: str, subject: str) -> None:
+    way = "        - found = autograd.grad(y, inputs, g)\n"
+    text = (PROGRAMS + CASES).replace(way, f"{way}        - {json.dumps(fault)}\n")
+    for case in written(text):
+        outcome = engine.run(request_of(case))
+        assert outcome["status"] == "fail"
+        assert subject in outcome["failures"][0]["path"]
+
+
+def test_what_does_not_hold_of_a_way_is_suspended(engine: Engine) -> None:
+    way = "        - found = autograd.grad(y, inputs, g)\n"
+    leaving = (PROGRAMS + CASES).replace(way, f"{way}        - warnings.warn('be careful')\n")
+    said = "    suspends:\n      warnings: {why: It warns., link: 'https://example.org'}\n"
+    assert set(statuses(engine, leaving).values()) == {"fail"}
+    assert set(statuses(engine, leaving.replace("    spellings:\n", f"{said}    spellings:\n")).values()) == {"pass"}
+
+
+NOTING = """\
+programs:
+  - id: noting
+    title: hooks that note their calls
+    inputs: {a: [1.5, -2.0]}
+    result: |
+      h = a * 2
+      if h.requires_grad:
+          h.register_hook(lambda u: events.append("first"))
+          h.register_hook(lambda u: events.append("second"))
+      return h
+    g: [1.0, -1.0]
+    gradients: {a: 2 * g}
+    events: [first, second]
+"""
+
+
+@each(
+    "wrong",
+    [
+        ("lambda u: events.append('second')", "lambda u: None"),
+        ("'second'", "'third'"),
+        ("f(*inputs).backward(g)", "y = f(*inputs); y.backward(g / 2, retain_graph=True); y.backward(g / 2)"),
+    ],
+)
+def test_hooks_that_are_called_otherwise_than_a_program_says_fail(engine: Engine, wrong: tuple[str, str]) -> None:
+    text = (NOTING + CASES).replace('"', "'")
+    assert set(statuses(engine, text).values()) == {"pass"}
+    assert text.count(wrong[0]) == 1
+    assert set(statuses(engine, text.replace(*wrong)).values()) == {"fail"}
 
 
 def test_what_is_written_out_passes(engine: Engine) -> None:
@@ -167,8 +259,6 @@ def test_what_is_written_out_passes(engine: Engine) -> None:
         ("(g * b).sum(1, keepdim=True)", "(g * b).sum(1)"),
         ("2 * c * g", "2 * c"),
         ("inputs, g)", "inputs, 2 * g)"),
-        ("f(*inputs).backward(g)", "f(*inputs).backward(g); inputs[0].detach().add_(1)"),
-        ("found = [x.grad for x in inputs]", "found = [x.grad.double() for x in inputs]"),
         ("found = [x.grad for x in inputs]", "found = [x.grad for x in inputs] + [None]"),
     ],
 )

@@ -42,7 +42,7 @@ def long_condition() -> str:
 
 def many_programs() -> str:
     programs = "".join(map(PROGRAM.format, range(99)))
-    return f"topic: T\nprograms:\n{programs}cases:\n{''.join(map(SPELLED.format, range(61)))}"
+    return f"topic: T\nprograms:\n{programs}cases:\n{''.join(map(SPELLED.format, range(76)))}"
 
 
 def many_unknown_names() -> str:
@@ -55,7 +55,7 @@ def many_unknown_names() -> str:
     [
         (many_alternatives(), "expected at most 100 alternatives, got 1500"),
         (long_condition(), "expected at most 1000 characters in a condition"),
-        (many_programs(), "expected at most 6000 cases of a file to be written out"),
+        (many_programs(), "expected at most 7500 cases of a file to be written out"),
         (many_unknown_names(), "more than 500 problems"),
     ],
     ids=["alternatives", "condition", "programs", "names"],

@@ -22,7 +22,8 @@ from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
 from conformance.worker.diagnosis import Diagnosis
 from conformance.worker.engine import Engine
-from conformance.worker.isolation import GlobalState, autocast_nesting, forget, global_hooks
+from conformance.worker.isolation import GlobalState, forget, global_hooks
+from conformance.worker.state import autocast_nesting
 
 TARGET = Target(device="cpu", dtype="float32")
 
