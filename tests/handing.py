@@ -15,6 +15,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,20 @@ def offered() -> dict[str, Callable[[], Any]]:
         members = [(f"{name}.{each}", held) for each, held in vars(value).items()] if type(value) is Namespace else []
         for path, function in [(name, value), *members] if not name.startswith("_") and name not in LATER else ():
             if callable(function) and type(function) is not Namespace:
-                found[path] = lambda function=function: function
+                found[path] = partial(itself, function)
     for kind, make in OBJECTS.items():
         for attribute in vocabulary.ATTRIBUTES.keys() - (RESIZING if kind in ("array", "storage") else set()):
             if is_callable(make(), attribute):
-                found[f"{kind}.{attribute}"] = lambda make=make, attribute=attribute: getattr(make(), attribute)
+                found[f"{kind}.{attribute}"] = partial(attribute_of, make, attribute)
     return dict(sorted(found.items()))
+
+
+def itself(function: Any) -> Any:
+    return function
+
+
+def attribute_of(make: Callable[[], Any], attribute: str) -> Any:
+    return getattr(make(), attribute)
 
 
 def is_callable(owner: Any, attribute: str) -> bool:
@@ -69,7 +78,7 @@ def is_callable(owner: Any, attribute: str) -> bool:
 def ways_to_hand(text: str) -> Iterator[tuple[tuple[Any, ...], dict[str, str]]]:
     """Yield arguments with a text at each place, alone and beside a tensor or a module."""
     yield (text,), {}
-    for make in (lambda: torch.ones(2), lambda: nn.Linear(2, 2)):
+    for make in (OBJECTS["tensor"], OBJECTS["module"]):
         yield from (
             ((make(), text), {}),
             ((text, make()), {}),
