@@ -3,9 +3,10 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from conformance.cli.list import those_in
 from conformance.cli.observer import add_interpreter, observer_of
 from conformance.cli.output import CommandError, complain, put, save
 from conformance.execution.filling import Draft
@@ -15,10 +16,13 @@ from conformance.language.drafting.functions import functions_in
 from conformance.language.drafting.sources import NotReadable, cells_of
 from conformance.language.drafting.statements import Converter, Untold, own_names
 from conformance.language.errors import CaseFileError
+from conformance.language.outline import Entry, entry_of
 from conformance.language.unconfirmed import node_of, opened, with_value
 from conformance.language.writing import write_case
 from conformance.language.yaml import Node, read_text
-from conformance.render.alike import suite
+from conformance.model.rule import Rule
+from conformance.render.ranking import ranked
+from conformance.render.similarity import Similar, features_of, similar_to
 
 DESCRIPTION = """\
 Drafts cases of a Python snippet, a function or test in a file, a notebook, or a notebook that was exported as text. The
@@ -37,6 +41,8 @@ exit statuses: 0 drafted; 1 nothing in it can be a case; 2 the source can't be r
 ITEM = "::"
 SLUG = re.compile(r"[^a-z0-9]+")
 MOST_RULES = 3
+MOST_ALIKE = 3
+ALIKE = 0.6  # of what a case of the suite and a draft do and check together, that both do
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,10 +102,13 @@ def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> t
     told = list(dict.fromkeys(comment_of(each) for each in draft.untold))
     if case is None:
         return told, None
-    alike = suite().nearest(case.value["steps"].plain)
+    own = Node({"id": Node("draft", 1, 1), "steps": case.value["steps"]}, 1, 1)
+    entry = entry_of(write_case(own, 1)[0], "", is_operation=False)
+    near = similar_to(entry, those_in(None), MOST_ALIKE)
+    alike = [each.entry.id for each in near if each.share >= ALIKE]
     if alike:
-        told.append(f"  # much alike: {', '.join(each.id for each in alike)}\n")
-    rules = suite().rules_for(case.value["steps"].plain, alike, observer.rules)[:MOST_RULES]
+        told.append(f"  # much alike: {', '.join(alike)}\n")
+    rules = suggested_rules(entry, near, observer.rules)
     words = body.name or f"line {body.line} of {file}"
     head = {
         "id": SLUG.sub("-", words.lower()).strip("-") or "draft",
@@ -112,6 +121,14 @@ def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> t
         case = with_value(case, (key,), node_of(value, case))
     order = [*head, "steps"]
     return told, Node({key: case.value[key] for key in order}, 1, 1)
+
+
+def suggested_rules(entry: Entry, near: list[Similar], rules: Mapping[str, Rule]) -> list[str]:
+    """Return rules that a draft may be about: those of cases like it, and those that have its words."""
+    cited = [name for each in near for name in each.entry.rules if name in rules]
+    words = sorted(name.replace("_", " ") for kind, name in features_of(entry) if kind != "check")
+    found = ranked(" ".join(words), {name: (name, rule.text) for name, rule in rules.items()})
+    return list(dict.fromkeys([*cited, *found]))[:MOST_RULES]
 
 
 def unlike(drafted: list[tuple[list[str], Node]]) -> Iterator[tuple[list[str], Node]]:

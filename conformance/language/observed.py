@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.language import vocabulary
 from conformance.language.errors import CaseFileError
-from conformance.language.unconfirmed import ENDS, check_names, is_reference
+from conformance.language.unconfirmed import ENDS, NAMES, check_names, is_reference
 from conformance.language.yaml import read_document
 
 MESSAGE = 240  # characters of a message that are taken over
@@ -22,7 +22,7 @@ def value_of(what: str, text: str, exception: str = "") -> Any:
         return end_of(text, exception)
     if is_reference(what):
         return None if text == "null" else text.partition(",")[0]
-    if check_names().get(what) in ("nameCheck", "nameOrNullCheck"):
+    if check_names().get(what) in NAMES:
         return None if text == "null" else text
     value = flow(text)
     return {"text": value} if type(value) is str and what in ("value", "grad") else value

@@ -19,9 +19,11 @@ ENDS = frozenset({"raises", "warns"})
 TOLERANCES = frozenset({"rtol", "atol"})
 FLAG = "flag"
 # What can't be observed, by the schema's name for the values of a check: a check of it says what is there instead.
+NAMES = ("nameCheck", "nameOrNullCheck", "dtypeCheck", "deviceCheck", "layoutCheck")  # of checks that take a name
+NO_NAME = "unknown"  # what nothing is called
 IMPOSSIBLE: dict[str, Any] = {
-    "countCheck": -1, "nameCheck": UNKNOWN, "nameOrNullCheck": UNKNOWN, "sizesCheck": [-1],
-    "namesOrNullCheck": [UNKNOWN], "valueCheck": {"text": UNKNOWN}, "flagCheck": FLAG,
+    **dict.fromkeys(NAMES, NO_NAME), "countCheck": -1, "sizesCheck": [-1], "namesOrNullCheck": [NO_NAME],
+    "valueCheck": {"text": UNKNOWN}, "flagCheck": FLAG,
 }  # fmt: skip
 IMPOSSIBLE_END = {"type": "Exception", "match": "\ue000"}
 

@@ -66,9 +66,11 @@ def features_of(entry: Entry) -> frozenset[Feature]:
 
 
 def similar_to(entry: Entry, others: Iterable[Entry], most: int) -> list[Similar]:
-    """Return the entries that ask most of what another one asks, the most similar first."""
-    known = {other: features_of(other) for other in others if other.id != entry.id}
+    """Return the entries that ask most of what another one asks, the most similar first; rules count if it has any."""
     own = features_of(entry)
+    known = {other: features_of(other) for other in others if other.id != entry.id}
+    if not entry.rules:
+        known = {other: frozenset(each for each in found if each[0] != "rule") for other, found in known.items()}
     weights = weights_of([own, *known.values()])
     found = []
     for other, features in known.items():

@@ -333,8 +333,8 @@ def test_cases_that_are_much_alike_are_named_and_their_rules_suggested(tmp_path:
     print(p.grad)
     """
     (case,) = drafted(tmp_path, source)
-    assert "# much alike: detached-scalar-zeroed" in comments(tmp_path)
-    cited = {name for name, cases in cases_by_rule().items() if "detached-scalar-zeroed" in cases}
+    assert "# much alike: data-zeroed-after-s" in comments(tmp_path)
+    cited = {name for name, cases in cases_by_rule().items() if "data-zeroed-after-sum" in cases}
     assert cited & set(bare(case["rules"]))
 
 
