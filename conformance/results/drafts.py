@@ -29,6 +29,7 @@ from conformance.results.signature import signature
 
 REVIEW = timedelta(days=182)
 TOLD_OF = {"held", "expected"}  # verdicts that say how far a failure reaches
+HELD = {"held", "outdated"}  # verdicts on what did not fail
 OLDEST = "1.13"  # nobody asks for releases before it
 
 Seen = Fingerprint | None  # how a pair failed on a release; None where it held, or somebody knows of it
@@ -100,12 +101,12 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
         for cause, own in groups_of(outcomes, {record.id: record for record in report.cases}):
             failed.update((outcome.pair, (signature(outcome), cause)) for outcome in own if outcome.status in BROKEN)
         for outcome in outcomes:
+            if outcome.pair in failed or TABLE[outcome.status].verdict in HELD:
+                of_build = (outcome.case, outcome.target, version), report.build.slug
+                ends.setdefault(of_build, set()).add(outcome.pair in failed)
             if outcome.pair in failed or TABLE[outcome.status].verdict in TOLD_OF:
                 seen = fingerprint(outcome) if outcome.pair in failed else None
                 history = tables.setdefault(outcome.case, {}).setdefault(outcome.target, {})
-                ends.setdefault(((outcome.case, outcome.target, version), report.build.slug), set()).add(
-                    seen is not None
-                )
                 history[version] = seen or history.get(version)  # of two builds of a release the one that fails counts
                 if seen:
                     place = outcome.case, outcome.target, version

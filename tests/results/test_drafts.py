@@ -48,8 +48,10 @@ def test_of_two_builds_of_a_release_the_one_that_fails_counts() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_what_one_build_has_failed_and_held_may_fail(tmp_path: Path, order: int) -> None:
-    reports = [report({("a", CPU): found, ("b", CPU): BAD}) for found in (BAD, GOOD)][::order]
+@pytest.mark.parametrize("again", [("pass", "fail"), ("fixed", "known")])
+def test_what_one_build_has_failed_and_held_may_fail(tmp_path: Path, order: int, again: tuple[Any, Any]) -> None:
+    second = {("a", CPU): outcome(again[0]), ("b", CPU): BAD if again[1] == "fail" else outcome("known")}
+    reports = [report({("a", CPU): BAD, ("b", CPU): BAD}), report(second)][::order]
     path = tmp_path / "known-issues.yaml"
     path.write_text(drafts_text(reports, date(2026, 1, 1)).replace("reason: null", "reason: It is wrong."))
     issues = load_known_issues(path, path.name, path)
