@@ -29,6 +29,7 @@ from conformance.results.signature import signature
 
 REVIEW = timedelta(days=182)
 TOLD_OF = {"held", "expected"}  # verdicts that say how far a failure reaches
+HELD = {"held", "outdated"}  # verdicts on what did not fail
 OLDEST = "1.13"  # nobody asks for releases before it
 
 Seen = Fingerprint | None  # how a pair failed on a release; None where it held, or somebody knows of it
@@ -39,7 +40,8 @@ Place = tuple[str, str, Version]  # a case, a target and a release
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """How cases fail for one cause on some targets of the releases for which a condition holds.
 
-    Those that don't fail at one step and place are described by `signatures`; `titles` are those of the causes.
+    Those that don't fail at one step and place are described by `signatures`; `titles` are those of the causes. What
+    one build has failed and held `is_unsteady`.
     """
 
     cases: tuple[str, ...]
@@ -49,6 +51,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     fails: Fingerprint
     signatures: tuple[str, ...]
     titles: tuple[str, ...]
+    is_unsteady: bool = False
 
 
 def drafts_text(reports: Iterable[Report], today: date, known: KnownIssues | None = None, include: str = "") -> str:
@@ -70,8 +73,9 @@ def entry_text(draft: Draft, review: date) -> str:
         fails["kind"] = Flow(draft.fails.kind)
     entry = {
         **({"case": draft.cases[0]} if single else {"cases": Flow(draft.cases)}),
-        "targets": Flow(draft.targets), "torch": draft.torch,
+        "targets": Flow(() if draft.is_unsteady else draft.targets), "torch": draft.torch,
         **({"back_ends": FlowMapping(draft.back_ends)} if draft.back_ends else {}),
+        **({"may_fail_on": Flow(draft.targets)} if draft.is_unsteady else {}),
         "fails": FlowMapping(fails), "reason": None, "link": None, "review": review.isoformat(),
     }  # fmt: skip
     title = "".join(each if each.isprintable() else "?" for each in "; ".join(draft.titles))
@@ -88,6 +92,7 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
     tables: dict[str, dict[str, dict[Version, Seen]]] = {}  # by case, target and release
     said: dict[Place, tuple[str, Cause]] = {}
     newest: dict[Place, Version] = {}  # the versions of back-ends that failed last
+    ends: dict[tuple[Place, str], set[bool]] = {}  # whether a build has failed, in each of its reports
     for report in reports:
         version = Version(version_of(report.build.torch).public)
         outcomes = [unknown(outcome, report, known) for outcome in report.outcomes]
@@ -96,6 +101,9 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
         for cause, own in groups_of(outcomes, {record.id: record for record in report.cases}):
             failed.update((outcome.pair, (signature(outcome), cause)) for outcome in own if outcome.status in BROKEN)
         for outcome in outcomes:
+            if outcome.pair in failed or TABLE[outcome.status].verdict in HELD:
+                of_build = (outcome.case, outcome.target, version), report.build.slug
+                ends.setdefault(of_build, set()).add(outcome.pair in failed)
             if outcome.pair in failed or TABLE[outcome.status].verdict in TOLD_OF:
                 seen = fingerprint(outcome) if outcome.pair in failed else None
                 history = tables.setdefault(outcome.case, {}).setdefault(outcome.target, {})
@@ -106,6 +114,7 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
                     own_version = own_versions.get(target_of(outcome.target).device)
                     if own_version is not None:
                         newest[place] = max(own_version, newest.get(place, own_version))
+    unsteady = {place for (place, _), failures in ends.items() if len(failures) > 1}
     groups: dict[Any, list[Draft]] = {}
     for case, table in tables.items():
         for patterns, targets, releases in by_device(table):
@@ -117,10 +126,11 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
                     cases=(case,), targets=patterns, torch=condition, fails=fails, titles=tuple(causes.values()),
                     signatures=tuple(dict.fromkeys(text for text, _ in found)),
                     back_ends=condition_on_back_end([place for place in places if place in said], newest),
+                    is_unsteady=not unsteady.isdisjoint(places),
                 )  # fmt: skip
                 status = "" if fails.status in AT_A_STEP else fails.status  # a signature is of all that end at a step
                 manner = fails if case.startswith(PREFIX) else None  # a signature would excuse all that is wrong there
-                key = patterns, condition, draft.back_ends, status, frozenset(causes), manner
+                key = patterns, condition, draft.back_ends, status, frozenset(causes), manner, draft.is_unsteady
                 groups.setdefault(key, []).append(draft)
     return sorted(map(joined, groups.values()), key=lambda draft: -len(draft.cases))
 

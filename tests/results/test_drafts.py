@@ -47,6 +47,21 @@ def test_of_two_builds_of_a_release_the_one_that_fails_counts() -> None:
         assert conditions(*builds, ("2.2.2", GOOD)) == [(">=2.1,<2.2", "a.grad")]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("again", [("pass", "fail"), ("fixed", "known")])
+def test_what_one_build_has_failed_and_held_may_fail(tmp_path: Path, order: int, again: tuple[Any, Any]) -> None:
+    second = {("a", CPU): outcome(again[0]), ("b", CPU): BAD if again[1] == "fail" else outcome("known")}
+    reports = [report({("a", CPU): BAD, ("b", CPU): BAD}), report(second)][::order]
+    path = tmp_path / "known-issues.yaml"
+    path.write_text(drafts_text(reports, date(2026, 1, 1)).replace("reason: null", "reason: It is wrong."))
+    issues = load_known_issues(path, path.name, path)
+
+    def judged(name: str) -> list[str]:
+        return [issues.judge(name, target_of(CPU), reports[0].build, found).status for found in (BAD, GOOD)]
+
+    assert (judged("a"), judged("b")) == (["known", "pass"], ["known", "fixed"])
+
+
 def test_a_device_stands_for_its_dtypes_where_they_agree() -> None:
     bad, good = on("2.0.1", BAD, CPU, DOUBLE, CUDA), on("2.1.2", GOOD, CPU, DOUBLE, CUDA)
     assert [draft.targets for draft in drafts_of([bad, good])] == [("cpu", "cuda")]
