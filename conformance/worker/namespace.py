@@ -102,19 +102,25 @@ def foreign_names(code: Any) -> Iterator[str]:
 
 
 def names_needed(code: Any, own: Dict[str, Any]) -> Set[str]:
-    """Return those names of a case that code looks up, or that functions of the case do that it looks up.
+    """Return those names of a case that code, or any function or method of the case, looks up.
 
     What is held beside them would not be freed before the case ends.
     """
     found: Set[str] = set()
-    waiting = [code]
+    waiting = [code, *(each for value in own.values() for each in codes_of(value))]
     while waiting:
         each = waiting.pop()
-        fresh = set(each.co_names) & own.keys() - found
-        found |= fresh
-        waiting += [own[name].__code__ for name in fresh if is_own_function(own[name])]
+        found.update(each.co_names)
         waiting += [constant for constant in each.co_consts if isinstance(constant, types.CodeType)]
-    return found
+    return found & own.keys()
+
+
+def codes_of(value: Any) -> List[Any]:
+    """Return the code of a function of a case, or of the methods of a class of a case."""
+    if isinstance(value, type) and value.__module__ == MODULE:
+        inner = (getattr(each, "__func__", getattr(each, "fget", each)) for each in vars(value).values())
+        return [each.__code__ for each in inner if isinstance(each, types.FunctionType)]
+    return [value.__code__] if is_own_function(value) else []
 
 
 def without_source(code: Any) -> Any:
