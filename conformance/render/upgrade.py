@@ -20,12 +20,16 @@ SECTIONS: tuple[tuple[str, tuple[Kind, ...], bool], ...] = (
 )
 
 MOST_WORDS = 4  # of what one case expects otherwise
+MOST_FOLDED = 25  # cases of a folded section: a release that brings a feature brings hundreds
 
 
 def guide_of(difference: Difference) -> str:
     """Return the guide from the release of the old report to that of the new one."""
     old, new = difference.old, difference.new
-    sections = [(heading, entries_of(difference, kinds), folded) for heading, kinds, folded in SECTIONS]
+    found = [(heading, entries_of(difference, kinds), folded) for heading, kinds, folded in SECTIONS]
+    sections = [
+        (heading, len(entries), entries[: MOST_FOLDED if folded else None], folded) for heading, entries, folded in found
+    ]
     return render("upgrade.md", {
         "old": old.build.torch, "new": new.build.torch, "both": [build_name(report.build) for report in (old, new)],
         "count": len(cases_of(old) & cases_of(new)),
