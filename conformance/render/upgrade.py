@@ -28,7 +28,8 @@ def guide_of(difference: Difference) -> str:
     old, new = difference.old, difference.new
     found = [(heading, entries_of(difference, kinds), folded) for heading, kinds, folded in SECTIONS]
     sections = [
-        (heading, len(entries), entries[: MOST_FOLDED if folded else None], folded) for heading, entries, folded in found
+        (heading, len(entries), entries[: MOST_FOLDED if folded else None], folded)
+        for heading, entries, folded in found
     ]
     return render("upgrade.md", {
         "old": old.build.torch, "new": new.build.torch, "both": [build_name(report.build) for report in (old, new)],
