@@ -40,7 +40,7 @@ def known_issues() -> KnownIssues:
 
 def judged(case: Case, found: dict[str, Any], target: Target) -> Outcome:
     """Return what a worker's answer about a shipped case counts as with the torch that is installed."""
-    answer = {key: value for key, value in found.items() if key != "n"}
+    answer = {key: value for key, value in found.items() if key not in ("n", "must_restart")}
     return known_issues().judge(case.id, target, build(torch=str(torch.__version__)), outcome_of(answer))
 
 

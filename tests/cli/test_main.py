@@ -141,7 +141,8 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     assert shipped is not None
 
-    def page_of(reports: Any, skipped: Any, suite: Any) -> str:
+    def page_of(reports: Any, skipped: Any, suite: Any, nights: Any) -> str:
+        assert nights == []
         assert suite.script_of((shipped.id, shipped.digest)) is not None
         assert suite.case_of((shipped.id, shipped.digest)) is shipped
         asked.extend([list(reports), list(skipped)])
