@@ -8,7 +8,7 @@ from conformance.worker import build
 from conformance.worker.diagnosis import Diagnosis
 from conformance.worker.isolation import GlobalState, prepare_process
 from conformance.worker.limited import Limits
-from conformance.worker.modes import why_unusable
+from conformance.worker.modes import mode_of
 from conformance.worker.notes import Notes
 from conformance.worker.reach import reach
 from conformance.worker.runner import Runner, in_mode
@@ -78,3 +78,20 @@ class Engine:
         """Return how a case ends on the CPU under limits, or None where that can't be found out."""
         limited = {**request, "device": "cpu", "limits": list(names)}
         return self.run(limited) if self.beside is None else self.beside.run(limited)
+
+
+def why_unusable(name: str, device: str, state: GlobalState) -> str:
+    """Return why no case can run in a mode: entering or leaving it raises an error, or it leaves another state."""
+    for error in (None, ValueError("an error of a case")):
+        try:
+            with mode_of(name, device):
+                if error is not None:
+                    raise error
+        except Exception as raised:
+            if raised is not error:
+                return f"{type(raised).__name__}: {raised}"
+        changed = state.changed()
+        if changed:
+            state.restore()
+            return f"leaves {', '.join(changed)} changed{' when there is an error inside' * bool(error)}"
+    return ""

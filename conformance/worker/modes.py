@@ -8,7 +8,6 @@ from typing import Any, Callable, ContextManager, Dict, Iterator
 import torch
 
 from conformance.worker.backend import named
-from conformance.worker.isolation import GlobalState
 
 Mode = Callable[[str], Any]  # takes the type of a device, and returns a context manager
 
@@ -114,20 +113,3 @@ def in_mode_of(device: str) -> Callable[[str], ContextManager[None]]:
             yield
 
     return in_mode
-
-
-def why_unusable(name: str, device: str, state: GlobalState) -> str:
-    """Return why no case can run in a mode: entering or leaving it raises an error, or it leaves another state."""
-    for error in (None, ValueError("an error of a case")):
-        try:
-            with mode_of(name, device):
-                if error is not None:
-                    raise error
-        except Exception as raised:
-            if raised is not error:
-                return f"{type(raised).__name__}: {raised}"
-        changed = state.changed()
-        if changed:
-            state.restore()
-            return f"leaves {', '.join(changed)} changed{' when there is an error inside' * bool(error)}"
-    return ""

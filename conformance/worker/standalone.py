@@ -18,6 +18,7 @@ from conformance.worker.backend import set_up
 from conformance.worker.checks import difference_of
 from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, may_have_other_words
 from conformance.worker.lacking import why_lacking
+from conformance.worker.modes import in_mode_of
 from conformance.worker.reference import in_double_precision, names_in, reference_of
 from conformance.worker.storage import why_hidden
 from conformance.worker.values import Unobservable, event_of, one_line, plain
@@ -231,6 +232,9 @@ def log(*event: Any) -> None:
 def compiled(function: Any) -> Any:
     """Return a function as torch.compile() makes it with aot_eager: traced by autograd, run eagerly."""
     return torch.compile(function, backend="aot_eager")
+
+
+in_mode = in_mode_of(DEVICE)
 
 
 def with_names(module: types.ModuleType, **names: Any) -> types.SimpleNamespace:

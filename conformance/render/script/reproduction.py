@@ -35,12 +35,18 @@ OF_TWO = {
     "shares_storage": "{x}.untyped_storage().data_ptr() == {y}.untyped_storage().data_ptr()",
     "not_shares_storage": "{x}.untyped_storage().data_ptr() != {y}.untyped_storage().data_ptr()",
 }  # fmt: skip
-OFFERED = {"log", "device", "dtype"}  # names of the suite that a reproduction can do without
+OFFERED = {"log", "device", "dtype", "global_state"}  # names of the suite that a reproduction can do without
 LOG = [
     "events = []",
     "def log(*event):  # what tensors hold now, and not later",
     "    event = [each.tolist() if isinstance(each, torch.Tensor) else each for each in event]",
     "    events.append(event[0] if len(event) == 1 else event)",
+]
+# What is in force, in part: what fails of it has no reproduction.
+STATE = [
+    "def global_state():",
+    "    switches = (torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.is_anomaly_enabled)",
+    "    return {each.__name__: str(each()) for each in switches}",
 ]
 # How far numbers may be apart, relative to theirs if these are above 1, unless a case says so.
 NEAR = {"float64": "1e-7", "float32": "1e-5", "float16": "1e-2", "bfloat16": "8e-2"}
@@ -98,12 +104,13 @@ class NotPlain(Exception):
 
 def reproduction_of(case: Case, outcome: Outcome, torch: str, target: Target) -> str | None:
     """Return a reproduction of what diverged on a release of torch and a target, or None where there can be none."""
-    if outcome.step is None or outcome.step >= len(case.steps) or not outcome.failures:
+    failures = tuple(each for each in outcome.failures if "global_state" not in each.path)
+    if outcome.step is None or outcome.step >= len(case.steps) or not failures:
         return None
     *before, last = (chosen(step, torch) for step in case.steps[: outcome.step + 1] if applies(step, torch))
     try:
         lines = [line for step in before for line in passed(step)]
-        lines += diverged(last, outcome.failures)
+        lines += diverged(last, failures)
         body = "\n".join(lines)
         return "\n".join([comment(case.title), *head(body, target), "", body, ""])
     except NotPlain:
@@ -133,6 +140,8 @@ def head(body: str, target: Target) -> Iterator[str]:
         yield f"dtype = torch.{dtype}"
     if "log" in suite or "events" in body:
         yield from LOG
+    if "global_state" in suite:
+        yield from STATE
     if "_same(" in body:
         yield from (line.replace("{near}", NEAR[dtype]) for line in SAME)
     yield from entered(target)
