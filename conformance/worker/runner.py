@@ -304,7 +304,7 @@ class CaseRun:
 
     def why_hidden(self, entry: Dict[str, Any]) -> str:
         """Return why the device can't show what an expression, or a step that logs, looks at; "" if it can."""
-        steps = [step.get("do", "") for step in self.steps if is_log(entry)]
+        steps = [step.get("do", "") for step in self.steps] if is_log(entry) else []
         return why_hidden("\n".join([entry["subject"], *steps]), self.device)
 
     def unexpected(self, error: BaseException) -> Dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 
@@ -65,11 +65,15 @@ def autocast_nesting() -> int:
     return int(torch.autocast_decrement_nesting())
 
 
+@functools.lru_cache(maxsize=None)
+def places_of_switches() -> List[Tuple[Dict[str, Any], str]]:
+    places = [vars(importlib.import_module(name)) for name in ("torch.utils.checkpoint", "torch.nn.utils.parametrize")]
+    return [(place, name) for place in places for name in place if name[:2] != "__" and is_switch(place[name])]
+
+
 def switches_of_modules() -> Dict[str, Any]:
     """Return the switches that checkpointing and parametrizations keep in variables of their modules."""
-    places = [vars(importlib.import_module(name)) for name in ("torch.utils.checkpoint", "torch.nn.utils.parametrize")]
-    values = [item for place in places for item in place.items()]
-    return {name: value for name, value in values if name[:2] != "__" and is_switch(value)}
+    return {name: place.get(name) for place, name in places_of_switches()}
 
 
 def is_switch(value: object) -> bool:
