@@ -197,6 +197,7 @@ def test_a_phone_shows_the_build_that_one_came_for_and_leads_to_each_message(
     page.goto(f"{pages['released']}#")
     page.locator("#upgrade").get_by_role("link", name="2.6.0").tap()
     rows = page.locator("table.changes tbody tr")
+    expect(rows.first).to_be_visible()
     heights = [box["height"] for box in (row.bounding_box() for row in rows.all()[:20]) if box]
     assert max(heights) < PHONE["height"] / 2
 
