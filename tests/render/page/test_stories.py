@@ -58,7 +58,8 @@ def copying(report: Report, cases: dict[str, Case]) -> Report:
     """Return the report of a vendor's build on which a detached tensor has memory of its own."""
 
     def broken(outcome: Outcome) -> Outcome:
-        for number, step in enumerate(cases[outcome.case].steps):
+        steps = cases[outcome.case].steps if outcome.case in cases else ()
+        for number, step in enumerate(steps):
             for entry in step.get("expect", ()):
                 for name, _, line in entry["checks"]:
                     if name == "shares_storage" and outcome.status == "pass":
@@ -81,7 +82,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     records = [case_record(case, rules()) for case in cases]
     read = [load_report(next(PUBLISHED.glob(f"torch-{release}*.json"))) for release in RELEASES]
     released = filled([cut(each, {case.id for case in cases}) for each in read], records, rules().values())
-    vendor = copying(released[RELEASES.index("2.13.0")], {case.id: case for case in cases})
+    newest = RELEASES.index("2.13.0")
+    published = {record.id: record.digest for record in read[newest].cases}
+    as_published = {case.id: case for case in cases if published.get(case.id) == case.digest}  # others have no script
+    vendor = copying(released[newest], as_published)
     suite = Suite(case_of={(case.id, case.digest): case for case in cases}.get)
     directory = tmp_path_factory.mktemp("stories")
     made = {"released": page_of(released, suite=suite), "vendor": page_of([*released, vendor], suite=suite, own=vendor)}
@@ -193,6 +197,7 @@ def test_a_phone_shows_the_build_that_one_came_for_and_leads_to_each_message(
     page.goto(f"{pages['released']}#")
     page.locator("#upgrade").get_by_role("link", name="2.6.0").tap()
     rows = page.locator("table.changes tbody tr")
+    expect(rows.first).to_be_visible()
     heights = [box["height"] for box in (row.bounding_box() for row in rows.all()[:20]) if box]
     assert max(heights) < PHONE["height"] / 2
 
