@@ -38,9 +38,10 @@ OF_TWO = {
 OFFERED = {"log", "device", "dtype", "global_state"}  # names of the suite that a reproduction can do without
 LOG = [
     "events = []",
-    "def log(*event):  # what tensors hold now, and not later",
-    "    event = [each.tolist() if isinstance(each, torch.Tensor) else each for each in event]",
-    "    events.append(event[0] if len(event) == 1 else event)",
+    "def _now(x):  # what tensors hold now, and not later",
+    "    return x.tolist() if isinstance(x, torch.Tensor) else [_now(y) for y in x] if isinstance(x, list) else x",
+    "def log(*event):",
+    "    events.append(_now(event[0]) if len(event) == 1 else [_now(each) for each in event])",
 ]
 # What is in force, in part: what fails of it has no reproduction.
 STATE = [
