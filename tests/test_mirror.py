@@ -60,6 +60,7 @@ ELSEWHERE = {
     "worker/fork_server": "execution/test_fork_server.py",
     "worker/main": "execution/test_workers.py",
     "worker/runner": "worker/test_checks.py",
+    "worker/case_run": "worker/test_checks.py",
     "worker/standalone": "render/script/test_script_outcomes.py",
     "worker/landlock": "worker/test_confinement.py",
     "execution/worker_process": "execution/test_workers.py",

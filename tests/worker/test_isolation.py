@@ -396,7 +396,8 @@ def test_an_error_that_comes_late_is_that_of_the_case_that_has_just_ended() -> N
         raise RuntimeError("an index was out of range")
 
     with running_engine() as engine:
-        engine.runners["cpu"].prober.wait = late
+        runner = engine.runners["cpu"]
+        runner.shared = runner.shared._replace(wait=late)
         outcome = outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 1}\n")
     assert (outcome["status"], outcome["step"]) == ("error", 1)
     assert outcome["failures"][0]["observed"] == "RuntimeError: an index was out of range"
