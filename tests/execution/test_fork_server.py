@@ -15,6 +15,7 @@ import pytest
 from running import case_of, request_of
 from shipped import telling
 
+from conformance.execution import fork_server
 from conformance.execution.fork_server import Interpreter, Refused, without_secrets
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.workers import Workers
@@ -45,7 +46,9 @@ def test_a_worker_gets_no_variable_that_is_named_like_a_credential(name: str) ->
     assert without_secrets({name: "x", "PATH": "/bin"}) == {"PATH": "/bin"}
 
 
-@pytest.mark.parametrize("value", ["https://me:word@host/simple", "redis://word@host", "ghp_0123", "-----BEGIN X"])
+@pytest.mark.parametrize(
+    "value", ["https://me:word@host/simple", "redis://word@host", "ghp_0123", "-----BEGIN X", "eyJ4IjogMX0="]
+)
 def test_a_worker_gets_no_variable_that_holds_a_credential(value: str) -> None:
     assert without_secrets({"INDEX": value}) == {}
 
@@ -84,6 +87,24 @@ def answers_of(workers: Workers, programs: list[dict[str, Any]]) -> list[dict[st
     for number, program in enumerate(programs):
         workers.request(number, program)
     return [workers.outcome(number) for number in range(len(programs))]
+
+
+@pytest.mark.parametrize("may_fork", [True, False])
+@pytest.mark.parametrize("modules", [(), ("colorsys",)])
+def test_a_worker_ends_of_itself_when_it_is_asked_no_more(
+    monkeypatch: pytest.MonkeyPatch, may_fork: bool, modules: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(fork_server, "without_secrets", dict)  # one that measures what is run needs a variable
+    made = Workers(Interpreter(sys.executable, modules=modules), may_fork=may_fork)
+    made.handshake()
+    try:
+        assert answers_of(made, [GOOD])[0]["status"] == "pass"
+        (worker,) = made.workers
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), worker.process.requests)  # closes the pipe, and keeps the descriptor
+        assert worker.process.server.status(worker.process.number, 60.0) == 0
+    finally:
+        made.close()
 
 
 @on_linux
