@@ -100,7 +100,7 @@ def test_a_worker_ends_of_itself_when_it_is_asked_no_more(
     try:
         assert answers_of(made, [GOOD])[0]["status"] == "pass"
         (worker,) = made.workers
-        with open(os.devnull, "wb") as nothing:
+        with Path(os.devnull).open("wb") as nothing:
             os.dup2(nothing.fileno(), worker.process.requests)  # closes the pipe, and keeps the descriptor
         assert worker.process.server.status(worker.process.number, 60.0) == 0
     finally:
