@@ -1,4 +1,4 @@
-"""Writes the book: for each chapter a page with its rules, the cases that state them, and how they stood on releases."""
+"""Writes the book: for each chapter a page with its rules, the cases that state them, and how these did."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from generator.cases import Told, graphs_of, load_single, told_cases
 from generator.chapters import Chapter, Order, load_order
 from generator.published import Column, Stretch, columns_of, heaviest, in_words, load_reports, stretches_of
 from generator.rendering import anchor, rendered
-from generator.sections import repository_of
+from generator.sections import addresses_of
 
 MOST_BESIDE = 12  # cases that are told elsewhere, and are named under a rule
 
@@ -29,9 +29,9 @@ class Book:
     homes: Mapping[str, str]
     repository: str
 
-    def rules_of(self, topic: str) -> list[Rule]:
-        """Return the rules of a topic, those first that the documentation promises."""
-        return sorted((rule for rule in self.rules.values() if rule.topic == topic), key=lambda rule: rule.level)
+    def rules_of(self, chapter: Chapter) -> list[tuple[str, list[Rule]]]:
+        """Return the topics of a chapter, each with its rules."""
+        return [(topic, chapter.rules_of(topic, self.rules.values())) for topic in chapter.topics]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def load_book(root: Path) -> Book:
     return Book(
         order=order, rules=rules, columns=columns,
         cases=list(told_cases(listed, single, columns, graphs, releases)),
-        homes={name: chapters[rule.topic] for name, rule in rules.items()}, repository=repository_of(root),
+        homes={name: chapters[rule.topic] for name, rule in rules.items()}, repository=addresses_of(root).repository,
     )  # fmt: skip
 
 
@@ -72,9 +72,7 @@ def book_pages(book: Book) -> dict[str, str]:
     """Return the pages by their names: one for each chapter, and the list of chapters."""
     sections = {name: section_of(rule, own, book.columns) for name, (rule, own) in cited(book).items()}
     pages = {f"book/{chapter.name}": chapter_page(book, chapter, sections) for chapter in book.order.chapters}
-    counts = {
-        chapter.name: sum(len(book.rules_of(topic)) for topic in chapter.topics) for chapter in book.order.chapters
-    }
+    counts = {chapter.name: sum(len(rules) for _, rules in book.rules_of(chapter)) for chapter in book.order.chapters}
     return {
         "book/index": rendered("book.md.j2", {
             "order": book.order, "counts": counts, "rules": len(book.rules), "columns": book.columns,
@@ -105,7 +103,7 @@ def section_of(rule: Rule, cases: Sequence[Told], columns: Sequence[Column]) -> 
 
 
 def chapter_page(book: Book, chapter: Chapter, sections: Mapping[str, Section]) -> str:
-    topics = [(topic, [sections[rule.id] for rule in book.rules_of(topic)]) for topic in chapter.topics]
+    topics = [(topic, [sections[rule.id] for rule in rules]) for topic, rules in book.rules_of(chapter)]
     return rendered("chapter.md.j2", {
         "chapter": chapter, "topics": topics, "depth": "##" if len(topics) == 1 else "###", "most": MOST_BESIDE,
         "link_of": lambda case: link_of(book, chapter, case), "in_words": in_words, "columns": book.columns,

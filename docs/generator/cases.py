@@ -120,5 +120,9 @@ def graphs_of(reports: Sequence[Report], cases: Mapping[str, Case]) -> dict[str,
     found: dict[str, Graph] = {}
     for report in reports:
         digests = {case.id: case.digest for case in report.cases}
-        found |= {name: graph for name, graph in report.graphs.items() if name in cases and digests.get(name) == cases[name].digest}
+        found |= {
+            name: graph
+            for name, graph in report.graphs.items()
+            if name in cases and digests.get(name) == cases[name].digest
+        }
     return found

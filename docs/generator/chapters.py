@@ -1,6 +1,6 @@
 """Reads the order of the book: parts, their chapters, and the topics of the rules that stand in each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,12 +11,19 @@ CHAPTERS_FILE = Path(__file__).parent.parent / "chapters.yaml"
 
 
 class Chapter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of the book: its file name, its title, a sentence about it, and its topics in order."""
+    """A page of the book: its file name, title, a sentence about it, its topics, and rules that come first in them."""
 
     name: str
     title: str
     says: str
     topics: tuple[str, ...]
+    first: tuple[str, ...] = ()
+
+    def rules_of(self, topic: str, rules: Iterable[Rule]) -> list[Rule]:
+        """Return the rules of a topic in the order in which they are read."""
+        places = {name: place for place, name in enumerate(self.first)}
+        own = (rule for rule in rules if rule.topic == topic)
+        return sorted(own, key=lambda rule: (places.get(rule.id, len(places)), rule.level))
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,11 +48,17 @@ def load_order(path: Path = CHAPTERS_FILE) -> Order:
 
 
 def misplaced(order: Order, rules: Sequence[Rule]) -> list[str]:
-    """Return what is wrong with an order: topics that stand in no chapter or in several, or that no rule has."""
+    """Return what is wrong with an order: topics in no chapter or in several, names that no rule of a chapter has."""
     placed = [topic for chapter in order.chapters for topic in chapter.topics]
     topics = dict.fromkeys(rule.topic for rule in rules)
     return [
         *(f"topic {topic!r} stands in no chapter" for topic in topics if topic not in placed),
         *(f"topic {topic!r} stands in several chapters" for topic in topics if placed.count(topic) > 1),
         *(f"no rule has the topic {topic!r}" for topic in placed if topic not in topics),
+        *(
+            f"chapter {chapter.name!r} has no rule {name!r}"
+            for chapter in order.chapters
+            for name in chapter.first
+            if name not in {rule.id for rule in rules if rule.topic in chapter.topics}
+        ),
     ]

@@ -1,4 +1,4 @@
-"""The Sphinx extension: writes the generated pages before Sphinx reads any, and looks at the links of what was built."""
+"""The Sphinx extension: writes the generated pages before Sphinx reads any, and looks at the links of all pages."""
 
 import re
 import shutil
@@ -12,13 +12,13 @@ from generator.book import book_pages, load_book
 from generator.links import broken_links
 from generator.reference import reference_pages
 from generator.rendering import write_changed
-from generator.sections import excerpt_pages, relinked, repository_of
+from generator.sections import addresses_of, excerpt_pages, relinked
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "conformance" / "render" / "page" / "templates"  # of the page of reports, whose drawings the book has
 GENERATED = ("book", "cases", "reference", "running", "upgrading")
 MATRIX = "matrix"  # the folder with the page of the published reports
-DIAGRAM = re.compile(r"^```mermaid\n.*?^```\n\n", re.MULTILINE | re.DOTALL)
+DIAGRAM = re.compile(r"^```mermaid\n.*?^```\n\n(The same in words:\n\n)?", re.MULTILINE | re.DOTALL)
 log = logging.getLogger(__name__)
 
 
@@ -54,7 +54,7 @@ def lead_out(_app: Sphinx, name: str, source: list[str]) -> None:
     """
     if name.partition("/")[0] not in GENERATED:
         text = DIAGRAM.sub("", source[0])
-        source[0] = relinked(text, f"docs/{name}.md", f"docs/{name}.md", ROOT, repository_of(ROOT))
+        source[0] = relinked(text, f"docs/{name}.md", f"docs/{name}.md", ROOT, addresses_of(ROOT))
 
 
 def add_drawing(app: Sphinx, name: str, _template: str, _context: dict[str, Any], _doctree: Any) -> None:
@@ -75,5 +75,3 @@ def finish(app: Sphinx, error: Exception | None) -> None:
         shutil.copy(published, app.outdir / MATRIX)
     for line in broken_links(app.outdir, skipped=MATRIX):
         log.warning("a link leads nowhere: %s", line)
-
-

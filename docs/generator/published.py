@@ -76,11 +76,13 @@ def stretches_of(columns: Sequence[Column], words: Sequence[str]) -> list[Stretc
 
 
 def in_words(stretches: Sequence[Stretch]) -> str:
-    """Return stretches as a line: `1.13.1–2.5.1 known issue; 2.6.0– holds`."""
+    """Return stretches as a line: `1.13.1–2.5.1 known issue; 2.6.0– holds`, or `holds on each of 18 builds`."""
+    if len(stretches) == 1:
+        return f"{stretches[0].word} on each of {stretches[0].count} builds"
     told = []
     for number, stretch in enumerate(stretches, 1):
         if number == len(stretches):
-            span = f"{stretch.first}–" if stretch.count > 1 or number > 1 else stretch.first
+            span = f"{stretch.first}–"
         else:
             span = stretch.first if stretch.count == 1 else f"{stretch.first}–{stretch.last}"
         told.append(f"{span} {stretch.word}")
@@ -96,5 +98,7 @@ def issues_of(columns: Sequence[Column], cases: Mapping[str, str | None]) -> lis
             if issue is not None:
                 releases = found.setdefault((issue.reason, issue.link), [])
                 releases += [column.release] * (column.release not in releases)
-    spans = {key: releases[0] if len(releases) == 1 else f"{releases[0]}–{releases[-1]}" for key, releases in found.items()}
+    spans = {
+        key: releases[0] if len(releases) == 1 else f"{releases[0]}–{releases[-1]}" for key, releases in found.items()
+    }
     return [(spans[reason, link], reason, link) for reason, link in found]

@@ -62,7 +62,9 @@ def schema_page(title: str, says: str, schemas: Sequence[tuple[str, str]]) -> st
     for file, whole in schemas:
         for part in described(load_schema(file), whole):
             parts.setdefault(part.name, part)  # two schemas have definitions in common
-    return rendered("schema.md.j2", {"title": title, "says": says, "files": [file for file, _ in schemas], "parts": parts})
+    return rendered(
+        "schema.md.j2", {"title": title, "says": says, "files": [file for file, _ in schemas], "parts": parts}
+    )
 
 
 def helps() -> dict[str, tuple[str, str]]:
@@ -141,5 +143,3 @@ def operations_page(book: Book) -> str:
     own = [case for case in book.cases if case.entry.is_operation]
     topics = {topic: list(group) for topic, group in groupby(own, key=lambda case: case.entry.topic)}
     return rendered("operations.md.j2", {"topics": topics, "count": len(own), "holds": HOLDS, "in_words": in_words})
-
-

@@ -9,6 +9,15 @@ from markupsafe import Markup, escape
 from generator.rendering import anchor, spans
 
 Schema = Mapping[str, Any]
+FORMS = ("anyOf", "oneOf", "allOf")
+BY_RELEASE = "alternatives"  # the definition in the schema of cases
+NAMES = {
+    "string": "text",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "true or false",
+    "object": "mapping",
+}
 MOST_VALUES = 12  # of an enumeration that is written out
 
 
@@ -33,65 +42,86 @@ class Described:
 
 
 def described(schema: Schema, name: str) -> list[Described]:
-    """Return the whole, called `name`, and each definition that says more than its name."""
+    """Return the whole, called `name`, and each definition that has keys or a description; others are told in place."""
     definitions = schema.get("$defs", {})
-    parts = {name: {key: value for key, value in schema.items() if key != "$defs"}, **definitions}
-    if set(parts[name]) <= {"$schema", "$ref", "title", "description"}:
-        del parts[name]
+    whole = {key: value for key, value in schema.items() if key != "$defs"}
+    parts = {**({name: whole} if "$ref" not in whole else {}), **definitions}
     return [
         Described(
-            name=part, text=one.get("description") or one.get("title", ""), kind=kind_of(one), keys=list(keys_of(one))
+            name=part,
+            text=one.get("description", ""),
+            kind=kind_of(one, definitions),
+            keys=list(keys_of(one, definitions)),
         )
         for part, one in parts.items()
+        if part == name or is_told(part, one)
     ]
 
 
-def keys_of(schema: Schema) -> Iterator[Key]:
-    """Yield the keys of an object, also of one that has several forms."""
-    required = set(schema.get("required", ()))
-    for name, value in schema.get("properties", {}).items():
-        yield Key(
-            name=name, kind=kind_of(value), required=name in required, text=spans(value.get("description", ""))
-        )
-    for form in ("anyOf", "oneOf", "allOf"):
+def is_told(name: str, schema: Schema) -> bool:
+    return "description" in schema or name == BY_RELEASE or any(not is_by_release(one) for one in objects_in(schema))
+
+
+def objects_in(schema: Schema) -> Iterator[Schema]:
+    """Yield the forms of a value that are objects with keys."""
+    if "properties" in schema:
+        yield schema
+    for form in FORMS:
         for one in schema.get(form, ()):
-            if isinstance(one, Mapping) and "properties" in one:
-                yield from keys_of(one)
+            yield from objects_in(one)
 
 
-def kind_of(schema: Any) -> Markup:
-    """Return in a few words, with links, what a value may be."""
-    if not isinstance(schema, Mapping):
-        return Markup("anything")
+def is_by_release(schema: Schema) -> bool:
+    """Whether an object gives alternatives by release, as any check can."""
+    return set(schema["properties"]) == {"torch"}
+
+
+def keys_of(schema: Schema, definitions: Schema) -> Iterator[Key]:
+    """Yield the keys of an object, or of all the forms that it has, each once."""
+    known: set[str] = set()
+    for one in objects_in(schema):
+        required = set(one.get("required", ()))
+        for name, value in one["properties"].items():
+            if name not in known:
+                text = spans(value.get("description", ""))
+                yield Key(name=name, kind=kind_of(value, definitions), required=name in required, text=text)
+            known.add(name)
+
+
+def kind_of(schema: Schema, definitions: Schema, seen: tuple[str, ...] = ()) -> Markup:
+    """Return in a few words, with links, what a value may be; `seen` are definitions that are being told."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
-        return Markup('<a href="#{}">{}</a>').format(anchor(name), name)
+        if is_told(name, definitions[name]):
+            return Markup('<a href="#{}">{}</a>').format(anchor(name), name)
+        return escape(name) if name in seen else kind_of(definitions[name], definitions, (*seen, name))
     if "const" in schema:
         return code(schema["const"])
     if "enum" in schema:
         shown = [code(value) for value in schema["enum"][:MOST_VALUES]]
         return Markup(" or ").join([*shown, *([Markup("…")] if len(schema["enum"]) > MOST_VALUES else [])])
-    for form in ("anyOf", "oneOf"):
-        if form in schema:
-            return Markup(" or ").join(dict.fromkeys(map(kind_of, schema[form])))
-    return kind_of_type(schema)
+    for form in FORMS:
+        if form in schema and "properties" not in schema:
+            return Markup(" or ").join(dict.fromkeys(kind_of(one, definitions, seen) for one in schema[form]))
+    if isinstance(schema.get("type"), list) and "title" not in schema:
+        return Markup(" or ").join(kind_of({**schema, "type": one}, definitions, seen) for one in schema["type"])
+    return kind_of_type(schema, definitions, seen)
 
 
-def kind_of_type(schema: Schema) -> Markup:
+def kind_of_type(schema: Schema, definitions: Schema, seen: tuple[str, ...]) -> Markup:
+    """Return what a value of one type may be."""
     kind = schema.get("type")
-    if isinstance(kind, list):
-        return Markup(" or ").join(kind_of({**schema, "type": one}) for one in kind)
+    if "properties" in schema and is_by_release(schema):
+        return Markup('<a href="#{}">by release</a>').format(anchor(BY_RELEASE))
+    items = schema.get("prefixItems", [schema.get("items") or {}])
+    if "title" in schema and "$ref" not in items[0]:  # a link says more
+        return escape(schema["title"])
     if kind == "array":
-        several = schema.get("prefixItems")
-        inner = Markup(", ").join(map(kind_of, several)) if several else kind_of(schema.get("items", {}))
-        return Markup("list of ") + inner
+        return Markup("list of ") + Markup(", ").join(kind_of(one, definitions, seen) for one in items)
     if kind == "object":
         values = schema.get("additionalProperties")
-        if "properties" not in schema and isinstance(values, Mapping):
-            return Markup("mapping to ") + kind_of(values)
-        return escape(schema.get("title", "mapping"))
-    names = {"string": "text", "integer": "whole number", "null": "null", "boolean": "true or false"}
-    return escape(schema.get("title") or names.get(str(kind), kind or "anything"))
+        return Markup("mapping") + (Markup(" to ") + kind_of(values, definitions, seen) if values else "")
+    return escape(NAMES.get(kind, kind) if isinstance(kind, str) else "anything")
 
 
 def code(value: Any) -> Markup:

@@ -12,7 +12,7 @@ from generator.rendering import rendered
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^()\s#]*)(#[^()\s]*)?\)")
 CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^(#+) (.*)", re.MULTILINE)
-REPOSITORY = re.compile(r'^Repository = "(https://[^"]+)"$', re.MULTILINE)
+ADDRESS = re.compile(r'^(Repository|Documentation) = "(https://[^"]+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ def excerpt_pages(root: Path) -> dict[str, str]:
     guides = {f"upgrading/{path.stem}": path for path in (root / GUIDES).glob("*.md")}
     for name, guide in guides.items():
         pages[name], sources[name] = guide.read_text(encoding="utf-8"), f"{GUIDES}/{guide.name}"
-    repository = repository_of(root)
-    found = {name: relinked(text, sources[name], f"docs/{name}.md", root, repository) for name, text in pages.items()}
+    addresses = addresses_of(root)
+    found = {name: relinked(text, sources[name], f"docs/{name}.md", root, addresses) for name, text in pages.items()}
     ordered = sorted((path.stem.removeprefix("torch-") for path in guides.values()), key=Version, reverse=True)
     return {**found, "upgrading/index": rendered("guides.md.j2", {"releases": ordered})}
 
@@ -74,27 +74,45 @@ def section_of(text: str, heading: str) -> str:
     raise ValueError(f"there is no section {heading!r}")
 
 
-def repository_of(root: Path) -> str:
-    """Return the address of the repository, as the package has it."""
-    found = REPOSITORY.search((root / "pyproject.toml").read_text(encoding="utf-8"))
-    assert found is not None
-    return found[1]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addresses:
+    """Where the repository and this documentation are published."""
+
+    repository: str
+    site: str
 
 
-def relinked(text: str, source: str, page: str, root: Path, repository: str) -> str:
-    """Return a document of the repository as a page of the documentation: its links lead to pages or the repository."""
+def addresses_of(root: Path) -> Addresses:
+    """Return the addresses, as the package has them."""
+    found = dict(ADDRESS.findall((root / "pyproject.toml").read_text(encoding="utf-8")))
+    return Addresses(repository=found["Repository"], site=found["Documentation"])
+
+
+def relinked(text: str, source: str, page: str, root: Path, addresses: Addresses) -> str:
+    """Return a document of the repository as a page of the documentation: its links lead to pages or the repository.
+
+    Links to the published documentation, by which the repository's documents name generated pages, stay within it.
+    """
 
     def link(found: re.Match[str]) -> str:
         target, fragment = found[2], found[3] or ""
+        if target.startswith(addresses.site):
+            return f"{found[1]}({relative(page_at(target.removeprefix(addresses.site)), page)}{fragment})"
         if not target or ":" in target:
             return found[0]
         path = normal(PurePosixPath(source).parent / target)
         if path.startswith("docs/") and (root / path).is_file():
             return f"{found[1]}({relative(path, page)}{fragment})"
         kind = "tree" if (root / path).is_dir() else "blob"
-        return f"{found[1]}({repository}/{kind}/main/{path}{fragment})"
+        return f"{found[1]}({addresses.repository}/{kind}/main/{path}{fragment})"
 
     return outside_code(text, lambda part: LINK.sub(link, part))
+
+
+def page_at(path: str) -> str:
+    """Return the source of a page of the site: `book/leaves.html` is `docs/book/leaves.md`."""
+    name = f"{path}index.html" if path.endswith("/") or not path else path
+    return f"docs/{name.removesuffix('.html')}.md"
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
