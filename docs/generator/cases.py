@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from textwrap import dedent
 from typing import Any
 
 from conformance.language.operations import RULES
@@ -71,7 +72,8 @@ def told_cases(
         torch = newest_for(case, releases) if case is not None else ""
         graph = graphs.get(entry.id) if case is not None else None
         yield Told(
-            entry=entry, why=why_of(entry, case), torch=torch, words=words, stretches=tuple(stretches_of(columns, words)),
+            entry=entry, why=why_of(entry, case), torch=torch, words=words,
+            stretches=tuple(stretches_of(columns, words)),
             text=entry.text if case is None else body_of(case, torch), language="yaml" if case is None else "python",
             rules=RULES if entry.is_operation else entry.rules, issues=tuple(issues_of(columns, ids)),
             changes=() if case is None else tuple(changes_in(case)),
@@ -106,7 +108,7 @@ def newest_for(case: Case, releases: Sequence[str]) -> str:
 def why_of(entry: Entry, case: Case | None) -> str:
     if case is not None:
         return case.why
-    whole = read(entry.text)
+    whole = read(dedent(entry.text))
     return str(whole[0].get("why", "")) if isinstance(whole, list) and isinstance(whole[0], dict) else ""
 
 

@@ -1,6 +1,6 @@
 """Reads from published reports how cases stood on each release, and says it as stretches of releases."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +13,7 @@ from conformance.render.page.builds import release_key
 from conformance.results.store import load_report
 
 TARGET = "cpu-float32"
+DASH = "\N{EN DASH}"
 HOLDS, KNOWN, LACKING, UNKNOWN = "holds", "known issue", "not there", "not published"
 WORDS = {"pass": HOLDS, "known": KNOWN, "unsupported": LACKING, "not-run": UNKNOWN}  # others have their own
 LIGHTEST = (UNKNOWN, LACKING, HOLDS, KNOWN)  # of what several cases come to the last counts; what is not here, most
@@ -42,6 +43,10 @@ class Stretch:
     first: str
     last: str
     count: int
+
+    @property
+    def span(self) -> str:
+        return self.first if self.count == 1 else f"{self.first}{DASH}{self.last}"
 
 
 def load_reports(folder: Path) -> list[Report]:
@@ -76,29 +81,25 @@ def stretches_of(columns: Sequence[Column], words: Sequence[str]) -> list[Stretc
 
 
 def in_words(stretches: Sequence[Stretch]) -> str:
-    """Return stretches as a line: `1.13.1–2.5.1 known issue; 2.6.0– holds`, or `holds on each of 18 builds`."""
+    """Return stretches as a line: what stood when, the last of them without an end."""
     if len(stretches) == 1:
         return f"{stretches[0].word} on each of {stretches[0].count} builds"
-    told = []
-    for number, stretch in enumerate(stretches, 1):
-        if number == len(stretches):
-            span = f"{stretch.first}–"
-        else:
-            span = stretch.first if stretch.count == 1 else f"{stretch.first}–{stretch.last}"
-        told.append(f"{span} {stretch.word}")
-    return "; ".join(told)
+    *earlier, last = stretches
+    return "; ".join([*(f"{each.span} {each.word}" for each in earlier), f"{last.first}{DASH} {last.word}"])
 
 
 def issues_of(columns: Sequence[Column], cases: Mapping[str, str | None]) -> list[tuple[str, str, str]]:
     """Return the known issues of cases, with digests: the releases, the reason and the link of each."""
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], set[str]] = {}
     for column in columns:
         for case, digest in cases.items():
             issue = column.outcomes[case].issue if column.word(case, digest) == KNOWN else None
             if issue is not None:
-                releases = found.setdefault((issue.reason, issue.link), [])
-                releases += [column.release] * (column.release not in releases)
-    spans = {
-        key: releases[0] if len(releases) == 1 else f"{releases[0]}–{releases[-1]}" for key, releases in found.items()
-    }
-    return [(spans[reason, link], reason, link) for reason, link in found]
+                found.setdefault((issue.reason, issue.link), set()).add(column.release)
+    return [(spans_of(columns, releases), *issue) for issue, releases in found.items()]
+
+
+def spans_of(columns: Sequence[Column], releases: Collection[str]) -> str:
+    """Return some of the releases as spans of neighbours."""
+    words = [KNOWN if column.release in releases else "" for column in columns]
+    return ", ".join(stretch.span for stretch in stretches_of(columns, words) if stretch.word)

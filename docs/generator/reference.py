@@ -1,4 +1,4 @@
-"""Writes the reference from what the code knows: schemas, vocabulary, commands, options, statuses, rules, operations."""
+"""Writes the reference from what the code reads: schemas, vocabulary, commands, options, statuses, rules."""
 
 import argparse
 import os

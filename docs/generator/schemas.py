@@ -76,16 +76,19 @@ def is_by_release(schema: Schema) -> bool:
     return set(schema["properties"]) == {"torch"}
 
 
-def keys_of(schema: Schema, definitions: Schema) -> Iterator[Key]:
-    """Yield the keys of an object, or of all the forms that it has, each once."""
+def keys_of(schema: Schema, definitions: Schema, within: str = "") -> Iterator[Key]:
+    """Yield the keys of an object, or of all the forms that it has, each once; below a key those of its own objects."""
     known: set[str] = set()
     for one in objects_in(schema):
         required = set(one.get("required", ()))
         for name, value in one["properties"].items():
-            if name not in known:
-                text = spans(value.get("description", ""))
-                yield Key(name=name, kind=kind_of(value, definitions), required=name in required, text=text)
+            if name in known:
+                continue
             known.add(name)
+            text = spans(value.get("description", ""))
+            yield Key(name=within + name, kind=kind_of(value, definitions), required=name in required, text=text)
+            inner = [each for each in objects_in(value) if not is_by_release(each)]
+            yield from keys_of({"anyOf": inner}, definitions, f"{within}{name}.")
 
 
 def kind_of(schema: Schema, definitions: Schema, seen: tuple[str, ...] = ()) -> Markup:

@@ -35,9 +35,13 @@ EXCERPTS = (
     ),
     Excerpt(page="cases/ways", source="CONTRIBUTING.md", headings=["Spellings that must agree"]),
     Excerpt(page="cases/operations", source="CONTRIBUTING.md", headings=["Operations at their hard points"]),
-    Excerpt(page="running/ways", source="README.md", title="Run it", headings=["Ways to run it", "The matrix of releases"]),
+    Excerpt(
+        page="running/ways", source="README.md", title="Run it", headings=["Ways to run it", "The matrix of releases"]
+    ),
     Excerpt(page="running/page", source="README.md", title="Read what it says", headings=["What it says", "The page"]),
-    Excerpt(page="running/how", source="README.md", title="How a run works", headings=["How it works", "What it costs"]),
+    Excerpt(
+        page="running/how", source="README.md", title="How a run works", headings=["How it works", "What it costs"]
+    ),
 )  # fmt: skip
 GUIDES = "reports/published/upgrading"
 
