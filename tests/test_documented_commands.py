@@ -35,8 +35,12 @@ STAND_INS = {
     ),
 }
 ANSWERED = "python -m conformance confirm draft.yaml --answers answers.txt"
+COPIED = "cp draft.yaml answered.yaml"  # other commands are about the draft before it was confirmed
 STAND_INS |= {
-    command: ("comes after another command", f"{ANSWERED} && {command}")
+    command: (
+        "comes after another command",
+        f"{COPIED} && " + f"{ANSWERED} && {command}".replace("draft.yaml", "answered.yaml"),
+    )
     for command in (
         "python -m conformance run draft.yaml",
         "python -m conformance similar draft.yaml",
@@ -63,6 +67,7 @@ ELSEWHERE = {
     "pip install nbformat": "is of another package",
     "pip install torch==2.13.0 -e .": "is what `reader` does, from what is there",
     "pip install torch==2.13.0 -e . && pytest": "brings gigabytes, and is what .ci/run begins with",
+    "python -m sphinx -W -d build/doctrees docs build/site": "needs all reports; tests/docs/test_site.py does it",
     "python tests/formula_faults.py --count 300 --seed 1": "takes minutes; tests/test_formula_faults.py plants a few",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
     "pip install torch==2.9.0 torch_xla==2.9.0": "brings gigabytes, and another torch than the one under test",
@@ -85,6 +90,7 @@ TOLD = {
         "required device npu",
     ),
     "python -m conformance confirm draft.yaml": (1, "goes on where you stopped"),
+    "python -m conformance similar draft.yaml": (1, "no case asks the same"),  # of those few that there are
     "python -m conformance profile npu --device-module torch_npu": (2, "npu can't be used"),
     "python -m conformance profile npu --device-module torch_npu --python ~/venv-npu/bin/python -o mine-npu.yaml": (
         2,
