@@ -10,7 +10,7 @@ from conformance.language.rules import RULES_FILE, load_rules
 from conformance.model.rule import Rule
 from conformance.releases.catalogue import load_releases
 from generator.cases import Told, graphs_of, load_single, told_cases
-from generator.chapters import Chapter, Order, load_order
+from generator.chapters import CHAPTERS_FILE, Chapter, Order, checked_order
 from generator.published import Column, Stretch, columns_of, heaviest, in_words, load_reports, stretches_of
 from generator.rendering import anchor, rendered
 from generator.sections import addresses_of
@@ -49,17 +49,17 @@ class Section:
         return in_words(self.stretches)
 
 
-def load_book(root: Path) -> Book:
+def load_book(root: Path, chapters_file: Path = CHAPTERS_FILE) -> Book:
     """Return the book of the suite's cases, with what the reports below `root` say of them."""
     place = shipped_cases()
     rules = load_rules(place / RULES_FILE, RULES_FILE)
+    order = checked_order(chapters_file, list(rules.values()))
     published = load_reports(root / "reports" / "published")
     listed = list(entries(case_files([place]), place.parent))
     single = load_single(listed, rules)
     columns = columns_of(published)
     graphs = graphs_of([*published, *load_reports(root / "reports")], single)
     releases = [release.torch for release in load_releases().releases]
-    order = load_order()
     chapters = {topic: chapter.name for chapter in order.chapters for topic in chapter.topics}
     return Book(
         order=order, rules=rules, columns=columns,

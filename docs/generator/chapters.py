@@ -10,6 +10,10 @@ from conformance.model.rule import Rule
 CHAPTERS_FILE = Path(__file__).parent.parent / "chapters.yaml"
 
 
+class ChaptersError(Exception):
+    """A file of chapters that can't be read, or that doesn't fit the rules."""
+
+
 class Chapter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A page of the book: its file name, title, a sentence about it, its topics, and rules that come first in them."""
 
@@ -44,7 +48,21 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def load_order(path: Path = CHAPTERS_FILE) -> Order:
-    return msgspec.yaml.decode(path.read_bytes(), type=Order)
+    try:
+        return msgspec.yaml.decode(path.read_bytes(), type=Order)
+    except msgspec.DecodeError as error:
+        raise ChaptersError(
+            f"{path}: {error}; expected parts with chapters, each with name, title, says, topics"
+        ) from None
+
+
+def checked_order(path: Path, rules: Sequence[Rule]) -> Order:
+    """Return the order in a file; raise ChaptersError where it doesn't fit the rules."""
+    order = load_order(path)
+    wrong = misplaced(order, rules)
+    if wrong:
+        raise ChaptersError("".join(f"\n{path}: {problem}" for problem in wrong).lstrip())
+    return order
 
 
 def misplaced(order: Order, rules: Sequence[Rule]) -> list[str]:

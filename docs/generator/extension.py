@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.errors import ConfigError
 from sphinx.util import logging
 
 from generator.book import book_pages, load_book
+from generator.chapters import ChaptersError
 from generator.links import broken_links
 from generator.reference import reference_pages
 from generator.rendering import write_changed
@@ -32,7 +34,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def write_pages(app: Sphinx) -> None:
     """Write all generated pages, and remove those that were written before and are no more."""
-    book = load_book(ROOT)
+    try:
+        book = load_book(ROOT)
+    except ChaptersError as error:
+        raise ConfigError(str(error)) from None
     pages = {**book_pages(book), **reference_pages(book), **excerpt_pages(ROOT)}
     for name, text in pages.items():
         write_changed(app.srcdir / f"{name}.md", text)

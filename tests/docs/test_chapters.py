@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
-from generator.chapters import CHAPTERS_FILE, load_order, misplaced
+from generator.book import load_book
+from generator.chapters import CHAPTERS_FILE, ChaptersError, load_order, misplaced
+from places import ROOT
 from samples import rule
 from shipped import rules
 
@@ -63,5 +64,10 @@ def test_what_is_misplaced_is_told(order_file: Path) -> None:
 
 def test_a_key_that_is_misspelled_is_refused(order_file: Path) -> None:
     order_file.write_text(CHAPTERS_FILE.read_text(encoding="utf-8").replace("says:", "say:", 1), encoding="utf-8")
-    with pytest.raises(msgspec.ValidationError, match="say"):
+    with pytest.raises(ChaptersError, match=r"chapters\.yaml: .*`say`.*; expected parts with chapters"):
         load_order(order_file)
+
+
+def test_no_book_is_made_of_an_order_that_does_not_fit(order_file: Path) -> None:
+    with pytest.raises(ChaptersError, match=r"chapters\.yaml: topic 'detach\(\)' stands in no chapter\n"):
+        load_book(ROOT, order_file)

@@ -14,8 +14,10 @@ from typing import cast
 
 import pytest
 from generator import extension
+from generator.chapters import ChaptersError
 from places import ROOT
 from sphinx.application import Sphinx
+from sphinx.errors import ConfigError
 
 LARGEST = 30_000_000  # bytes of the whole site
 KEY_PAGES = {
@@ -89,6 +91,15 @@ def test_a_link_that_leads_nowhere_is_a_warning(tmp_path: Path, monkeypatch: pyt
     assert told == ["a link leads nowhere: a.html: b.html"]
     extension.finish(app, RuntimeError())
     assert len(told) == 1
+
+
+def test_chapters_that_do_not_fit_are_an_error_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def misplaced(_: Path) -> None:
+        raise ChaptersError("topic 'x' stands in no chapter")
+
+    monkeypatch.setattr(extension, "load_book", misplaced)
+    with pytest.raises(ConfigError, match="topic 'x' stands in no chapter"):
+        extension.write_pages(cast("Sphinx", None))
 
 
 def test_diagrams_that_only_github_draws_are_left_out_and_links_lead_to_the_repository() -> None:
