@@ -44,7 +44,7 @@ RULES = {
     for each in (
         rule("r.one", topic="R", upgrade="Write `a.b` <now>."),
         rule("r.none", topic="R", level="observed", untested="It can't be seen."),
-        rule("s.two", topic="S"),
+        rule("s.two", topic="S", text="The rule\n\ns.two."),
         *(rule(name, topic="S") for name in OF_OPERATIONS),
     )
 }

@@ -84,6 +84,7 @@ def test_a_rule_without_published_reports_has_no_status() -> None:
 
 
 def test_no_block_of_html_has_a_blank_line() -> None:
+    assert '<p class="rule">The rule s.two.</p>' in TWO
     for block in re.findall(r"^<(?:p|ul|figure).*?</(?:p|ul|figure)>$", ONE + TWO, re.MULTILINE | re.DOTALL):
         assert "\n\n" not in block
 
