@@ -1,9 +1,10 @@
 // Draws the graphs of a chapter when their cases are opened, and opens the case that the address names.
 
-/** @param {HTMLElement} figure */
-function drawn(figure) {
-  if (figure.dataset.graph) figure.replaceChildren(graphOf(JSON.parse(figure.dataset.graph)));
-  delete figure.dataset.graph;
+/** @param {Element} figure */
+function drawGraphIn(figure) {
+  const graph = figure.getAttribute("data-graph");
+  if (graph) figure.replaceChildren(graphOf(JSON.parse(graph)));
+  figure.removeAttribute("data-graph");
 }
 
 function openNamed() {
@@ -15,7 +16,7 @@ function openNamed() {
 }
 
 document.addEventListener("toggle", (event) => {
-  if (event.target instanceof HTMLDetailsElement && event.target.open) event.target.querySelectorAll("figure[data-graph]").forEach(drawn);
+  if (event.target instanceof HTMLDetailsElement && event.target.open) event.target.querySelectorAll("figure[data-graph]").forEach(drawGraphIn);
 }, true);
 window.addEventListener("hashchange", openNamed);
 document.addEventListener("DOMContentLoaded", openNamed);
