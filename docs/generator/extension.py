@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
+from conformance.results.store import ReportError
 from generator.book import book_pages, load_book
 from generator.chapters import ChaptersError
 from generator.links import broken_links
@@ -36,7 +37,7 @@ def write_pages(app: Sphinx) -> None:
     """Write all generated pages, and remove those that were written before and are no more."""
     try:
         book = load_book(ROOT)
-    except ChaptersError as error:
+    except (ChaptersError, ReportError) as error:
         raise ConfigError(str(error)) from None
     pages = {**book_pages(book), **reference_pages(book), **excerpt_pages(ROOT)}
     for name, text in pages.items():

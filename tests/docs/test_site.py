@@ -15,9 +15,12 @@ from typing import cast
 import pytest
 from generator import extension
 from generator.chapters import ChaptersError
+from loops import each
 from places import ROOT
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
+
+from conformance.results.store import ReportError
 
 LARGEST = 30_000_000  # bytes of the whole site
 KEY_PAGES = {
@@ -93,12 +96,13 @@ def test_a_link_that_leads_nowhere_is_a_warning(tmp_path: Path, monkeypatch: pyt
     assert len(told) == 1
 
 
-def test_chapters_that_do_not_fit_are_an_error_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def misplaced(_: Path) -> None:
-        raise ChaptersError("topic 'x' stands in no chapter")
+@each("error", [ChaptersError("topic 'x' stands in no chapter"), ReportError("r.json: expected a report")])
+def test_what_can_not_be_read_has_no_traceback(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def load(_: Path) -> None:
+        raise error
 
-    monkeypatch.setattr(extension, "load_book", misplaced)
-    with pytest.raises(ConfigError, match="topic 'x' stands in no chapter"):
+    monkeypatch.setattr(extension, "load_book", load)
+    with pytest.raises(ConfigError, match=str(error)):
         extension.write_pages(cast("Sphinx", None))
 
 
