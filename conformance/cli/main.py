@@ -38,6 +38,7 @@ COMMANDS = {  # each is a module beside this one, which is imported when it is a
     "coverage": "say which of torch's formulas for derivatives no case uses",
     "bisect": "find the first release on which a case fails",
     "placeholder": "write the report of a release that could not be installed",
+    "language-server": "tell an editor of case files what is wrong and what can be written",
     "badge": "print the JSON of a shields.io badge",
 }
 DESCRIPTION = """\
