@@ -2,6 +2,7 @@
 
 import argparse
 import keyword
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -39,8 +40,10 @@ COMMANDS = {  # each is a module beside this one, which is imported when it is a
     "bisect": "find the first release on which a case fails",
     "placeholder": "write the report of a release that could not be installed",
     "language-server": "tell an editor of case files what is wrong and what can be written",
+    "completion": "print what lets a shell complete the command line",
     "badge": "print the JSON of a shields.io badge",
 }
+SHELL_ASKS = "_ARGCOMPLETE"  # is set where a shell asks how a line goes on
 DESCRIPTION = """\
 Tells whether autograd on a PyTorch build behaves as it should, and what changed between two builds.
 
@@ -72,12 +75,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def perform(given: list[str]) -> int:
+    if SHELL_ASKS in os.environ:
+        import_module("conformance.cli.completion").answer(lambda name: parser(name, module_for(name)))
     name = given[0] if given else ""
-    module = import_module(f"conformance.cli.{module_of(name)}") if name in COMMANDS else None
+    module = module_for(name)
     if module is not None and name == "run":  # pytest reads the rest, and `--help` is its own
         return int(module.run(given[1:]))
     options = parser(name, module).parse_args(given)
     return int(options.run(options))
+
+
+def module_for(command: str) -> ModuleType | None:
+    return import_module(f"conformance.cli.{module_of(command)}") if command in COMMANDS else None
 
 
 def module_of(command: str) -> str:
