@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from conformance.cli.output import CommandError
+from conformance.cli.progress import doing
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.workers import LOOKING_SECONDS, Workers
@@ -85,7 +86,9 @@ def torch_of(python: str, named: list[str], *, trusts: bool, modules: tuple[str,
     try:
         interpreter = Interpreter(python, modules=modules, devices=("cpu",))
         workers = Workers(interpreter, CASE_SECONDS, sandbox="off" if is_safe else "required")
-        yield Torch(workers=workers, build=workers.handshake())
+        with doing(f"starting torch: {python}"):
+            build = workers.handshake()
+        yield Torch(workers=workers, build=build)
     except Refused as error:
         hint = "--python names the interpreter" + ("" if is_safe else ", and --trust runs cases without a sandbox")
         raise CommandError(str(error), hint) from None

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from conformance.cli.output import CommandError, put
+from conformance.cli.progress import doing
 from conformance.language.errors import CaseFileError
 from conformance.releases.catalogue import load_releases
 from conformance.releases.trial import Trial, Unanswerable, UnknownCase
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         releases = load_releases().between(options.good, options.bad)
-        trial = Trial(options.case, options.target, lambda line: put(f"{line}\n"), trusts=options.trust)
+        trial = Trial(options.case, options.target, lambda line: put(f"{line}\n"), doing, trusts=options.trust)
     except ValueError as error:
         raise CommandError(str(error), "releases are such as 2.6.0, and targets such as cpu-float32") from None
     except (UnknownCase, CaseFileError) as error:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.files import case_files, is_shipped, rules_for, shipped_cases
 from conformance.language.outline import Entry, entries
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     number = 0
     try:
-        for file in case_files(options.files):
+        for file in following(case_files(options.files), "checking files"):
             found, own = checked(file)
             number += found
             problems += own

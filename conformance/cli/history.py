@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from conformance.cli.output import CommandError, complain, json_text, put
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.render.history import behaviour_changes_of, history_markdown, history_text
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         files = list(case_files(options.cases or [shipped_cases()]))
         if not files:
             raise CommandError("there is no case file in this directory", hint)
-        changes = behaviour_changes_of(load_cases(files))
+        changes = behaviour_changes_of(load_cases(following(files, "loading cases")))
     except CaseFileError as error:
         *others, last = map(str, error.problems)
         for problem in others:

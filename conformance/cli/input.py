@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.cli.output import CommandError
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
@@ -50,7 +51,7 @@ def read(paths: Iterable[Path], skipped: list[str] | None = None, renames: Renam
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not files:
             raise CommandError(f"{path}: there is no *.json in this directory", "name a report, or where reports are")
-        for file in files:
+        for file in following(files, "reading reports"):
             try:
                 found.append((str(file), load(file)))
             except CommandError as error:
@@ -76,7 +77,8 @@ def worded(reports: list[Report]) -> list[Report]:
 def shipped() -> tuple[list[Case], Mapping[str, Rule]]:
     """Return the cases that come with the suite, and their rules."""
     place = shipped_cases()
-    return load_cases(case_files([place]), place.parent), load_rules(place / RULES_FILE, RULES_FILE)
+    files = following(case_files([place]), "loading cases")
+    return load_cases(files, place.parent), load_rules(place / RULES_FILE, RULES_FILE)
 
 
 def load(file: Path) -> Report:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from conformance.cli.attempt import TARGET, Torch, add_python, torch_of
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.cli.show import case_of
 from conformance.execution.faults import FAULTS, answer_with, fitting
 from conformance.execution.mutation import mutants
@@ -74,7 +75,7 @@ def passing(case: Case, torch: Torch) -> dict[str, Any]:
 
 
 def changed_expectations(program: dict[str, Any], torch: Torch) -> Iterator[Tried]:
-    for mutant in mutants(program):
+    for mutant in following(mutants(program), "changing expectations", lambda mutant: mutant.path):
         outcome = torch.run(mutant.program)
         is_seen = outcome.status == "fail" and bool(outcome.failures)
         yield Tried(mutant.line, mutant.path, is_seen, outcome.status)
@@ -83,7 +84,7 @@ def changed_expectations(program: dict[str, Any], torch: Torch) -> Iterator[Trie
 def planted_faults(case: Case, program: dict[str, Any], python: str) -> Iterator[Tried]:
     """Yield how the case ends with each of the faults that fit its rules or its checks."""
     checks = {name for step in case.steps for entry in step.get("expect", ()) for name, _, _ in entry["checks"]}
-    for name in fitting(case.rules, checks):
+    for name in following(fitting(case.rules, checks), "planting faults"):
         outcome = ended_with(answer_with(FAULTS[name], python, program))
         yield Tried(
             outcome.line or 0, name, outcome.status in BROKEN, f"{outcome.status}: {outcome.summary}".rstrip(": ")

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.cli.output import CommandError
+from conformance.cli.progress import doing
 from conformance.execution.fork_server import Refused
 from conformance.execution.observing import Observer
 from conformance.language.errors import CaseFileError
@@ -34,7 +35,8 @@ def observer_of(options: argparse.Namespace, python: str = "", near: Path | None
     own = nearest(near.absolute().parent, RULES_FILE) if near is not None else None
     try:
         rules = shipped_rules() if own is None else {**shipped_rules(), **load_rules(own, str(own))}
-        return Observer(python or options.python, rules, trusts=options.trust)
+        with doing(f"starting torch: {python or options.python}"):
+            return Observer(python or options.python, rules, trusts=options.trust)
     except CaseFileError as error:
         raise CommandError(str(error.problems[0]), "expected rules, as in the suite's rules.yaml") from None
     except Refused as error:

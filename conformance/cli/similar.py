@@ -6,6 +6,7 @@ from pathlib import Path
 
 from conformance.cli.list import those_in
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.language.outline import Entry
 from conformance.render.similarity import Similar, similar_to
 
@@ -36,7 +37,10 @@ def run(options: argparse.Namespace) -> int:
     if not own:
         raise CommandError(f"{options.file}: there is no such case", "a case begins with - id: …")
     shipped = those_in(None)
-    found = [(entry, similar_to(entry, shipped, options.most)) for entry in own]
+    found = [
+        (entry, similar_to(entry, shipped, options.most))
+        for entry in following(own, "comparing cases", lambda entry: entry.id)
+    ]
     if options.format == "json":
         told = [{"id": entry.id, "line": entry.line, "similar": list(map(facts_of, each))} for entry, each in found]
         put(json_text({"cases": told}), "utf-8")
