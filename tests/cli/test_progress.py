@@ -43,7 +43,7 @@ def test_each_item_is_told_in_one_line_that_is_taken_back(monkeypatch: pytest.Mo
     with pytest.raises(KeyError), doing("writing é"):
         raise KeyError
     parts = found.getvalue().split(CLEAR)
-    assert parts == ["", "reading 1 of 2: a", "reading 2 of 2: b\\u001b[31m", "", "writing ?", ""]
+    assert parts == ["", "reading 1 of 2: a", "reading 2 of 2: b?U+001B?[31m", "", "writing ?", ""]
 
 
 def test_what_is_left_before_its_end_is_taken_back_too(monkeypatch: pytest.MonkeyPatch) -> None:
