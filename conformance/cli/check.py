@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError, Problem
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     number = 0
     try:
-        for file in following(case_files(options.files), "checking files"):
+        for file in following(case_files_at(options.files), "checking files"):
             found, own = checked(file)
             number += found
             problems += own

@@ -6,13 +6,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, put, save
 from conformance.cli.progress import following
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.reach import Reached, add_reached, left_out, specified
 from conformance.execution.workers import Workers
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, is_shipped, load_cases, shipped_cases
+from conformance.language.files import is_shipped, load_cases, shipped_cases
 from conformance.model.build import Target
 from conformance.model.case import Case
 
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        loaded = load_cases(following(case_files(options.cases or [shipped_cases()]), "loading cases"))
+        loaded = load_cases(following(case_files_at(options.cases or [shipped_cases()]), "loading cases"))
         cases = [case for case in loaded if not case.is_covered]  # as a run has them
     except CaseFileError as error:
         raise CommandError(str(error), "the cases must load") from None

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from conformance.cli.input import count
 from conformance.cli.list import those_in
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.progress import following
@@ -26,7 +27,7 @@ MOST = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a case file, or one of its cases as FILE::ID")
     parser.add_argument(
-        "--most", metavar="N", type=int, default=MOST, help="list N of each case (default: %(default)s)"
+        "--most", metavar="N", type=count, default=MOST, help="list N of each case (default: %(default)s)"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="(default: text)")
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.cli.attempt import add_python, torch_of
+from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, load_cases
+from conformance.language.files import load_cases
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.status import BROKEN, TABLE
@@ -70,7 +71,7 @@ def cases_at(named: str) -> list[Case]:
     """Return the cases of a file, or the one of FILE::ID."""
     file, _, name = named.partition("::")
     try:
-        cases = load_cases(following(case_files([Path(file)]), "loading cases"))
+        cases = load_cases(following(case_files_at([Path(file)]), "loading cases"))
     except CaseFileError as error:
         raise CommandError(str(error.problems[0]), f"`check {file}` says all that is wrong with it") from None
     except OSError as error:
