@@ -53,6 +53,11 @@ class Torch:
         self.workers.request(0, program)
         return outcome_of(self.workers.outcome(0))
 
+    def uses(self, program: dict[str, Any]) -> list[str]:
+        """Return the formulas that a program goes through, by the names of their nodes, and how it uses them."""
+        self.workers.request(0, {**program, "reach": True})
+        return list(self.workers.outcome(0).get("uses", ()))
+
     def read(self, program: dict[str, Any], expressions: Iterable[str]) -> dict[str, str]:
         """Return what expressions are after the steps of a program, in words; those that can't be read are left out.
 
