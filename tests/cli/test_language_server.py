@@ -143,6 +143,25 @@ def test_of_texts_that_follow_at_once_the_last_is_told(editor: Editor, monkeypat
     assert not [message for message in editor.told if message["method"] == "textDocument/publishDiagnostics"]
 
 
+def test_what_was_found_in_an_older_text_is_not_told(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, changed = threading.Event(), threading.Event()
+    plain = protocol.problems_in
+
+    def slow(file: Path, text: str) -> Any:
+        if text.startswith("topic: ["):
+            begun.set()
+            changed.wait(30)
+        return plain(file, text)
+
+    monkeypatch.setattr(protocol, "problems_in", slow)
+    editor.open("own.yaml", "topic: [")
+    assert begun.wait(30)
+    editor.change("own.yaml", 2, CASE)
+    assert editor.at("hover", "own.yaml", 0, 1)  # so the change has come
+    changed.set()
+    assert editor.problems() == []
+
+
 def test_what_is_closed_has_no_diagnostics(editor: Editor) -> None:
     editor.open("own.yaml", "topic: [")
     assert len(editor.problems()) == 1
