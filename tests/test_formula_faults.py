@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 import torch
 from formula_faults import (
-    FORWARD_KINDS,
-    KINDS,
     LOST,
     NOT_CAUGHT,
     UNCHANGED,
@@ -23,6 +21,7 @@ from shipped import one_of
 
 from conformance.execution.reach import specified
 from conformance.language.files import shipped_cases
+from conformance.worker.formulas import FORWARD_KINDS, KINDS
 
 pytestmark = pytest.mark.slow
 

@@ -27,6 +27,12 @@ ELSEWHERE = {
     "language/drafting/slots": "cli/test_draft.py",
     "language/drafting/sources": "cli/test_draft.py",
     "language/drafting/statements": "cli/test_draft.py",
+    # What an editor is told comes from all of these.
+    "language/editing/completion": "language/test_editing.py",
+    "language/editing/names": "language/test_editing.py",
+    "language/editing/parts": "language/test_editing.py",
+    "language/editing/place": "language/test_editing.py",
+    "cli/protocol": "cli/test_language_server.py",
     "language/observed": "cli/test_confirm.py",
     "language/unconfirmed": "cli/test_observe.py",
     "execution/filling": "cli/test_draft.py",

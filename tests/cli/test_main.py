@@ -506,7 +506,7 @@ def test_history_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.Capt
         assert capsys.readouterr().err.splitlines()[:-1] == lines
     wrong.unlink()
     assert cli.main(["history", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith("error: there is no case file in this directory\n")
+    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: there is no case file in this directory\n")
 
 
 def test_rules_are_found_by_words_with_their_cases(capsys: pytest.CaptureFixture[str]) -> None:
