@@ -1,6 +1,7 @@
 // The page of one case: its rules, its outcome on each build, its steps, its graph, and how to run it.
 
-const SOURCE = /^https:\/\/github\.com\/[^?#]*\/blob\//; // where the link of a rule leads into code
+// What the link of a rule is called, by where it leads; all others are documentation.
+const SORTS = { source: /\/blob\//, issue: /\/issues\//, "pull request": /\/pull\// };
 const FEW_BUILDS = 3; // of which all outcomes are shown at once
 const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
 
@@ -11,36 +12,52 @@ const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
  * @param {View} view
  * @param {Case} item
  * @param {Details} details
+ * @param {Background} behind
  */
-function caseSheet(view, item, details) {
+function caseSheet(view, item, details, behind) {
   const groups = groupsOf(item, details);
   const red = groups.filter((group) => group.outcome && statusNamed(group.status).is_wrong);
-  return [
+  const heading = [
     h("h1", { tabindex: "-1" }, item.title),
     h("p", { class: "meta" }, h("code", {}, item.id), ` ${item.level} · ${model.index.topics[item.topic]} · ${item.file}:${item.line}`),
+  ];
+  if (details.damage) {
+    return [...heading, notice("Damaged", details.damage), h("h2", {}, "Rules"), rulesOf(view, item, behind),
+      h("h2", {}, "Outcomes"), ...rangesOf(item), outcomeTable(view, item, details), nightsOfCase(item)];
+  }
+  return [
+    ...heading,
     h("p", { class: "why" }, details.why),
     ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details)),
-    h("h2", {}, "Rules"), rulesOf(view, item),
+    h("h2", {}, "Rules"), rulesOf(view, item, behind),
     h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)), nightsOfCase(item),
     ...knownIssues(groups),
     ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),
     h("h2", {}, "The graph that it builds"), ...graphSection(details),
     relatedSection(view, item),
-    h("h2", {}, "Run it"), ...runSection(item, details),
+    h("h2", {}, "Run it"), ...runSection(item, details, behind),
     h("h2", {}, "The text of the case"), h("pre", { class: "code", tabindex: "0" }, dedented(details.yaml.split("\n"))),
     details.source.length > 0 && h("p", { class: "hint" }, `From ${details.source.join(", ")}.`),
   ];
 }
 
-/** @param {View} view @param {Case} item */
-function rulesOf(view, item) {
+/** @param {View} view @param {Case} item @param {Background} behind */
+function rulesOf(view, item, behind) {
   const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
-    const [id, text, level, link, , since, upgrade] = model.index.rules[rule];
-    return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
-      ` ${level}, since ${since} · `, outward(link, SOURCE.test(link) ? "source" : "documentation")), upgrade !== "" && h("p", { class: "hint" }, `Upgrading: ${upgrade}`));
+    const [id, text] = model.index.rules[rule];
+    const named = inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id));
+    if (behind.damage) return h("li", {}, text, " ", h("span", { class: "hint" }, named));
+    const [level, link, since, upgrade] = behind.rules[rule];
+    return h("li", {}, text, " ", h("span", { class: "hint" }, named, ` ${level}, since ${since} · `, outward(link, sortOf(link))),
+      upgrade !== "" && h("p", { class: "hint" }, `Upgrading: ${upgrade}`));
   });
   return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries, moreOf(item.rules, "li"));
+}
+
+/** Return what the link of a rule is called. @param {string} link */
+function sortOf(link) {
+  return (link.startsWith("https://github.com/") && Object.entries(SORTS).find(([, pattern]) => pattern.test(link))?.[0]) || "documentation";
 }
 
 /** Return a section of the cases that are most like one, with their outcomes on the build of the verdict; it is filled later. @param {View} view @param {Case} item */
@@ -283,15 +300,16 @@ function graphSection(details) {
   ];
 }
 
-/** @param {Case} item @param {Details} details */
-function runSection(item, details) {
+/** @param {Case} item @param {Details} details @param {Background} behind */
+function runSection(item, details, behind) {
   const [column, dtype] = shownTarget(item);
   const target = column ? `[${[column.device, dtype].filter(Boolean).join("-")}]` : "";
   const asked = `${visible(column?.build.command || "pytest")} ${shellQuoted(`${item.file}::${item.id}${target}`)}`;
   const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
   if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the suite that made this page does not have the case as it was run.")];
   const [parts, body] = details.script;
-  const functions = parts.map((name) => model.index.snippets[name]).join("");
+  if (behind.damage) return [...command, h("p", {}, behind.damage)];
+  const functions = parts.map((name) => behind.snippets[name]).join("");
   return [...command, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
     h("details", {}, h("summary", {}, "The beginning of the script: imports and the functions that it calls"), h("pre", { class: "code script", tabindex: "0" }, functions)),
     h("pre", { class: "code script", tabindex: "0" }, body), copyButton("the script", functions + body)];

@@ -102,7 +102,7 @@ async function sheetOf(asked) {
   if (asked.page === "changes") return changesSheet(asked);
   if (asked.page === "case") {
     const item = model.byId.get(asked.id);
-    return item ? caseSheet(asked, item, await detailsOf(item)) : missing("case", asked.id, asked);
+    return item ? caseSheet(asked, item, await detailsOf(item).catch(lostDetails), await backgroundOfCases()) : missing("case", asked.id, asked);
   }
   const build = asked.page === "build" && model.index.builds.find((other) => other.id === asked.id);
   return build ? buildSheet(asked, build) : missing(asked.page, asked.id, asked);
@@ -111,6 +111,13 @@ async function sheetOf(asked) {
 /** Say what is wrong with the page, and what to do. @param {unknown} error */
 function damage(error) {
   return `What it should show can't be unpacked (${error}). The file is damaged or was cut off: get it again, or make it anew of the JSON reports with python -m conformance report.`;
+}
+
+/** Say what can't be opened of a page of which the end is missing. */
+function cutOff() {
+  const parts = document.querySelectorAll("script[type='text/plain']").length - 2; // but for the index, and the one that is cut
+  const kept = Math.min(model.cases.length, Math.max(0, parts) * model.index.chunk);
+  return `the end of this file is missing. ${kept} of ${counted(model.cases.length, "case")} can be opened; of the others it has the outcomes alone. Get it again.`;
 }
 
 /** @param {string} what @param {string} id @param {View} asked @returns {Child[]} */
@@ -184,6 +191,9 @@ async function start() {
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.choice[open]")) if (!menu.contains(/** @type {Node} */ (event.target))) menu.removeAttribute("open");
+  });
+  wholeFile.then(() => {
+    if (!document.getElementById("end")) document.querySelector("header")?.append(notice("Cut off", cutOff()));
   });
   await route();
   find("wait").remove();
