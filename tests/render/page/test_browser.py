@@ -932,7 +932,7 @@ def test_the_skip_link_keeps_the_view(opened: Opener, address: str) -> None:
 
 
 def test_an_issue_with_another_kind_of_link_or_none_has_no_link(shown: Shower) -> None:
-    for link, said in (("javascript:alert(1)", "upstream: javascript:alert(1)"), ("", "not known to be reported")):
+    for link, said in (("javascript:alert(1)", "upstream: javascript:alert(1)"), ("", "Not known to be reported")):
         known = failed(status="known", issue=Issue(status="fail", reason="It is late.", link=link))
         page = shown(report({("a", CPU): known}, cases=[valid_case("a")]), fragment="#case/a")
         assert page.get_by_role("link", name="upstream").count() == 0

@@ -149,7 +149,7 @@ function outcomeTable(view, item, details) {
     const notes = [message >= 0 && model.index.messages[message], conditionOf(item.number, column) && `expected for torch ${conditionOf(item.number, column)}`,
       isEdited(item.number, column) && RAN_OTHER_REVISION, outcome?.line && `line ${outcome.line}`];
     return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.torch}`), ` ${column.build.label.join(" ")}`),
-      h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, sign(status), ` ${status}`), h("td", { class: "message" }, notes.filter(Boolean).join("; ")))];
+      h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, signBeside(status), ` ${status}`), h("td", { class: "message" }, notes.filter(Boolean).join("; ")))];
   }));
   return scrollingTable("Outcomes", ["Build", "Device", "Dtype", "Outcome", "Message"], rows);
 }
@@ -191,7 +191,7 @@ function failureOf(view, item, group, groups, details) {
   const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
   return h("section", { class: "failure" },
-    h("h2", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
+    h("h2", {}, signBeside(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
     rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
     Boolean(outcome.reason) && h("p", {}, outcome.reason), ...causeOf(view, item, group),
     ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)]),
@@ -204,7 +204,7 @@ function reproductionOf(item, group, text) {
   if (!text) return [];
   const [column] = [...group.columns].map((number) => model.columns[number]);
   const failures = (group.outcome?.failures || []).slice(0, MOST_ENTRIES).map((failure) => `- ${failure.path || "the step"}: expected ${failure.expected}, observed ${failure.observed}`);
-  const report = [item.title, "", `On ${longName(column)}:`, "", ...failures, "", "```python", text.trimEnd(), "```", ""].join("\n");
+  const report = [item.title, "", ...(group.outcome?.issue ? [group.outcome.issue.reason, ""] : []), `On ${longName(column)}:`, "", ...failures, "", "```python", text.trimEnd(), "```", ""].join("\n");
   return [h("h3", {}, "In plain torch"), h("pre", { class: "code script", tabindex: "0" }, text.trimEnd()), copyButton("these lines", text), copyButton("them as a bug report", report)];
 }
 
@@ -219,17 +219,20 @@ function causeOf(view, item, group) {
   });
 }
 
-/** Return the known issues that outcomes match, each once. @param {Group[]} groups */
+/** Return the known issues that outcomes match, each once, with the builds that have it. @param {Group[]} groups */
 function knownIssues(groups) {
-  /** @type {Map<string, HTMLElement>} */
-  const entries = new Map();
-  for (const { status, outcome } of groups) {
-    const issue = outcome?.issue;
-    if (!issue || entries.has(issue.reason + issue.link)) continue;
-    const link = issue.link ? outward(issue.link, "upstream") : h("span", { class: "hint" }, "not known to be reported");
-    entries.set(issue.reason + issue.link, h("li", {}, sign(status), ` ${issue.reason} `, link));
+  /** @type {Map<string, Group[]>} */
+  const issues = new Map();
+  for (const group of groups) {
+    const issue = group.outcome?.issue;
+    if (issue) issues.set(issue.reason + issue.link, [...(issues.get(issue.reason + issue.link) ?? []), group]);
   }
-  return entries.size > 0 ? [h("h2", {}, "Known issues"), h("ul", {}, ...entries.values())] : [];
+  const entries = [...issues.values()].map((own) => {
+    const { reason, link } = /** @type {{reason: string, link?: string}} */ (own[0].outcome?.issue);
+    const where = own.map((group) => namesOf(group, groups)).join("; ");
+    return h("li", {}, sign(own[0].status), ` ${reason} `, link ? outward(link, "upstream") : "Not known to be reported: what fails, and lines that show it, stand above.", h("span", { class: "hint told" }, `On ${where}.`));
+  });
+  return entries.length > 0 ? [h("h2", {}, "Known issues"), h("ul", { "aria-label": "Known issues" }, ...entries)] : [];
 }
 
 /** Return the expectations that devices could not show, which were left out. @param {Group[]} groups */
@@ -276,10 +279,10 @@ function stepTable(item, details, groups) {
 function stepCell(group, failedAt, number) {
   if (failedAt < 0) return h("td", { class: "skipped" }, `unknown: ${group.status}`);
   if (number > failedAt) return h("td", { class: "skipped" }, "not reached");
-  if (number < failedAt) return h("td", { class: "held" }, sign("pass", "as expected"), " as expected");
+  if (number < failedAt) return h("td", { class: "held" }, signBeside("pass"), " as expected");
   const failures = (group.outcome?.failures || []).map((failure) => h("li", {}, `${failure.path || "step"}: `,
     h("span", { class: "hint" }, "expected "), h("code", {}, failure.expected), h("span", { class: "hint" }, ", observed "), h("code", {}, failure.observed)));
-  return h("td", { class: "diverged" }, sign(group.status), ` ${group.status} here`, h("ul", {}, ...failures), group.outcome?.reason || "");
+  return h("td", { class: "diverged" }, signBeside(group.status), ` ${group.status} here`, h("ul", {}, ...failures), group.outcome?.reason || "");
 }
 
 /** Return lines of YAML without the indentation that they share. @param {string[]} lines */

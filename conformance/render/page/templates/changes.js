@@ -133,7 +133,7 @@ function changeTable(view, from, to, changes) {
   function draw() {
     for (const entry of changes.slice(drawn, drawn + ROWS_AT_ONCE)) {
       const item = model.cases[entry.item];
-      const statuses = [entry.before, entry.after].map((status) => hasStatuses && h("td", { class: "status" }, status ? sign(status) : "—", " ", status));
+      const statuses = [entry.before, entry.after].map((status) => hasStatuses && h("td", { class: "status" }, status ? signBeside(status) : "—", " ", status));
       region.querySelector("tbody")?.append(h("tr", {},
         h("th", { scope: "row" }, inward(view, { page: "case", id: item.id }, { title: item.id }, item.title)),
         hasDtypes && h("td", {}, model.index.dtypes[entry.dtype]), ...statuses, h("td", { class: "message" }, ...whatChanged(entry, from, to))));

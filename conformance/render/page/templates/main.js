@@ -181,7 +181,7 @@ async function start() {
   find("older").addEventListener("click", () => change({ all: !view.all }));
   find("found").after(copyButton("link", () => location.href));
   find("signs").append(h("details", {}, h("summary", {}, "What the signs mean"), h("dl", { id: "legend" })));
-  find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, sign(name), ` ${name}`), h("dd", {}, explanation)]),
+  find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, signBeside(name), ` ${name}`), h("dd", {}, explanation)]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
   document.querySelector(".skip")?.addEventListener("click", (event) => {
     event.preventDefault(); // the address would become that of another view
