@@ -28,7 +28,7 @@ function caseSheet(view, item, details, behind) {
   return [
     ...heading,
     h("p", { class: "why" }, details.why),
-    ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details)),
+    ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details, behind)),
     h("h2", {}, "Rules"), rulesOf(view, item, behind),
     h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)), nightsOfCase(item),
     ...knownIssues(groups),
@@ -184,8 +184,8 @@ function rangesIn(columns) {
     : [`${run[0].build.release} to ${run[run.length - 1].build.release} on ${run[0].device} (${run.length} builds)`]);
 }
 
-/** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups @param {Details} details */
-function failureOf(view, item, group, groups, details) {
+/** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups @param {Details} details @param {Background} behind */
+function failureOf(view, item, group, groups, details, behind) {
   const outcome = /** @type {Outcome} */ (group.outcome);
   const failures = outcome.failures || [];
   const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
@@ -194,17 +194,18 @@ function failureOf(view, item, group, groups, details) {
     h("h2", {}, signBeside(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
     rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
     Boolean(outcome.reason) && h("p", {}, outcome.reason), ...causeOf(view, item, group),
-    ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)]),
+    ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)], scriptOf(details, behind).join("")),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called from ${item.file}:${line}, ${name}`)),
     Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The end of the worker's output"), h("pre", { tabindex: "0" }, outcome.stderr)));
 }
 
-/** Return the lines that reproduce a failure, and buttons that copy them, alone or as the text of a report. @param {Case} item @param {Group} group @param {string} [text] */
-function reproductionOf(item, group, text) {
-  if (!text) return [];
+/** Return the lines that reproduce a failure, and buttons that copy them, alone or as the text of a report; without lines, the report has the script. @param {Case} item @param {Group} group @param {string | undefined} text @param {string} script */
+function reproductionOf(item, group, text, script) {
+  if (!text && !script) return [];
   const [column] = [...group.columns].map((number) => model.columns[number]);
   const failures = (group.outcome?.failures || []).slice(0, MOST_ENTRIES).map((failure) => `- ${failure.path || "the step"}: expected ${failure.expected}, observed ${failure.observed}`);
-  const report = [item.title, "", ...(group.outcome?.issue ? [group.outcome.issue.reason, ""] : []), `On ${longName(column)}:`, "", ...failures, "", "```python", text.trimEnd(), "```", ""].join("\n");
+  const report = [item.title, "", ...(group.outcome?.issue ? [group.outcome.issue.reason, ""] : []), `On ${longName(column)}:`, "", ...failures, "", "```python", (text || script).trimEnd(), "```", ""].join("\n");
+  if (!text) return [copyButton("this as a bug report, with the script below", report)];
   return [h("h3", {}, "In plain torch"), h("pre", { class: "code script", tabindex: "0" }, text.trimEnd()), copyButton("these lines", text), copyButton("them as a bug report", report)];
 }
 
@@ -230,7 +231,7 @@ function knownIssues(groups) {
   const entries = [...issues.values()].map((own) => {
     const { reason, link } = /** @type {{reason: string, link?: string}} */ (own[0].outcome?.issue);
     const where = own.map((group) => namesOf(group, groups)).join("; ");
-    return h("li", {}, sign(own[0].status), ` ${reason} `, link ? outward(link, "upstream") : "Not known to be reported: what fails, and lines that show it, stand above.", h("span", { class: "hint told" }, `On ${where}.`));
+    return h("li", {}, sign(own[0].status), ` ${reason} `, link ? outward(link, "upstream") : "Not known to be reported; what fails stands above, to be copied as a bug report.", h("span", { class: "hint told" }, `On ${where}.`));
   });
   return entries.length > 0 ? [h("h2", {}, "Known issues"), h("ul", { "aria-label": "Known issues" }, ...entries)] : [];
 }
@@ -310,12 +311,18 @@ function runSection(item, details, behind) {
   const asked = `${visible(column?.build.command || "pytest")} ${shellQuoted(`${item.file}::${item.id}${target}`)}`;
   const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
   if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the suite that made this page does not have the case as it was run.")];
-  const [parts, body] = details.script;
   if (behind.damage) return [...command, h("p", {}, behind.damage)];
-  const functions = parts.map((name) => behind.snippets[name]).join("");
+  const [functions, body] = scriptOf(details, behind);
   return [...command, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
     h("details", {}, h("summary", {}, "The beginning of the script: imports and the functions that it calls"), h("pre", { class: "code script", tabindex: "0" }, functions)),
     h("pre", { class: "code script", tabindex: "0" }, body), copyButton("the script", functions + body)];
+}
+
+/** Return the script of a case: the functions that it brings along, and the rest; nothing where there is none. @param {Details} details @param {Background} behind @returns {string[]} */
+function scriptOf(details, behind) {
+  if (!details.script || behind.damage) return [];
+  const [parts, body] = details.script;
+  return [parts.map((name) => behind.snippets[name]).join(""), body];
 }
 
 /**

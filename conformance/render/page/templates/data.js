@@ -33,11 +33,13 @@
 /** @type {Model} */
 let model; // of this page, set once it is unpacked
 
-/** Done when the whole file is there: most of its parts come after the scripts. @type {Promise<void>} */
-const wholeFile = new Promise((done) => {
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => done());
-  else done();
-});
+/** Wait for the whole file: most of its parts come after the scripts. @returns {Promise<void>} */
+function wholeFile() {
+  return new Promise((done) => {
+    if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => done());
+    else done();
+  });
+}
 
 /**
  * Unpack a part: base64 of deflated JSON.
@@ -45,7 +47,7 @@ const wholeFile = new Promise((done) => {
  * @returns {Promise<any>}
  */
 async function unpack(number) {
-  if (number > 0) await wholeFile;
+  if (number > 0) await wholeFile();
   const packed = find(`part-${number}`).textContent || "";
   const bytes = Uint8Array.from(atob(packed.trim()), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -192,7 +192,7 @@ async function start() {
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.choice[open]")) if (!menu.contains(/** @type {Node} */ (event.target))) menu.removeAttribute("open");
   });
-  wholeFile.then(() => {
+  wholeFile().then(() => {
     if (!document.getElementById("end")) document.querySelector("header")?.append(notice("Cut off", cutOff()));
   });
   await route();
