@@ -31,7 +31,6 @@ function caseSheet(view, item, details, behind) {
     ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details, behind)),
     h("h2", {}, "Rules"), rulesOf(view, item, behind),
     h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)), nightsOfCase(item),
-    ...knownIssues(groups),
     ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),
     h("h2", {}, "The graph that it builds"), ...graphSection(details),
@@ -191,7 +190,7 @@ function failureOf(view, item, group, groups, details, behind) {
   const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
   return h("section", { class: "failure" },
-    h("h2", {}, signBeside(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
+    h("h2", {}, signBeside(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)), ...issueOf(outcome),
     rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
     Boolean(outcome.reason) && h("p", {}, outcome.reason), ...causeOf(view, item, group),
     ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)], scriptOf(details, behind).join("")),
@@ -220,20 +219,10 @@ function causeOf(view, item, group) {
   });
 }
 
-/** Return the known issues that outcomes match, each once, with the builds that have it. @param {Group[]} groups */
-function knownIssues(groups) {
-  /** @type {Map<string, Group[]>} */
-  const issues = new Map();
-  for (const group of groups) {
-    const issue = group.outcome?.issue;
-    if (issue) issues.set(issue.reason + issue.link, [...(issues.get(issue.reason + issue.link) ?? []), group]);
-  }
-  const entries = [...issues.values()].map((own) => {
-    const { reason, link } = /** @type {{reason: string, link?: string}} */ (own[0].outcome?.issue);
-    const where = own.map((group) => namesOf(group, groups)).join("; ");
-    return h("li", {}, sign(own[0].status), ` ${reason} `, link ? outward(link, "upstream") : "Not known to be reported; what fails stands above, to be copied as a bug report.", h("span", { class: "hint told" }, `On ${where}.`));
-  });
-  return entries.length > 0 ? [h("h2", {}, "Known issues"), h("ul", { "aria-label": "Known issues" }, ...entries)] : [];
+/** Return the known issue that an outcome matches, with where it is reported. @param {Outcome} outcome */
+function issueOf({ issue }) {
+  if (!issue) return [];
+  return [h("p", { class: "issue" }, `${issue.reason} `, issue.link ? outward(issue.link, "upstream") : h("span", { class: "hint" }, "Not known to be reported; it can be copied as a bug report."))];
 }
 
 /** Return the expectations that devices could not show, which were left out. @param {Group[]} groups */

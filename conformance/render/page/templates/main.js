@@ -42,7 +42,9 @@ function drawMatrix() {
   const rows = rowsOf(view, found);
   const of = found.count === model.cases.length ? "" : ` of ${model.cases.length}`;
   const columns = `${found.columns.length} column${found.columns.length === 1 ? "" : "s"}`;
-  find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}`;
+  const isReading = view.q !== "" && !isEverythingRead;
+  if (isReading) searchEverything();
+  find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}${isReading ? ", so far: what they do is still being read" : ""}`;
   const isAll = view.all && found.columns.length > MOST_COLUMNS + 1;
   find("older").textContent = isAll ? "Fold the older builds" : `Show ${counted(found.folded, "older column")}`;
   find("older").hidden = found.folded === 0 && !isAll;
@@ -199,7 +201,6 @@ async function start() {
   find("wait").remove();
   setTimeout(searchTexts); // so that the first search is as fast as the later ones
   find("q").addEventListener("focus", searchEverything);
-  if (view.q) searchEverything();
 }
 
 start();
