@@ -312,7 +312,7 @@ def test_a_known_issue_that_is_not_reported_is_written_up_to_be_reported(shown: 
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.taken = text; }")
     page.get_by_role("button", name="Copy this as a bug report, with the script below").click()
     taken = page.evaluate("window.taken")
-    assert taken.startswith("The case a\n\nIt is late.\n\nOn torch 2.0.0 py3.11 on cpu:\n\n- a.grad: expected 1, observed 2")
+    assert taken.startswith("The case a\n\nIt is late.\n\nOn torch 2.0.0 py3.11 on cpu:\n\n- a.grad: expected 1")
     assert "".join(page.locator("pre.script").all_text_contents()).rstrip() in taken
 
 

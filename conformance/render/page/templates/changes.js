@@ -127,7 +127,7 @@ function changeTable(view, from, to, changes) {
   const hasDtypes = new Set(changes.map((entry) => entry.dtype)).size > 1;
   const hasStatuses = changes.some((entry) => entry.before !== entry.after);
   const names = ["Case", hasDtypes && "Dtype", hasStatuses && "Before", hasStatuses && "After", "What"].filter((name) => name !== false);
-  const region = scrollingTable(changes[0].kind, names, [], "changes");
+  const region = scrollingTable(spelled(changes[0].kind), names, [], "changes");
   const more = h("button", { type: "button", click: draw }, "Show more");
   let drawn = 0;
   function draw() {
