@@ -78,6 +78,7 @@ ELSEWHERE = {
     "render/explanation": "cli/test_authoring.py",
     # What is tried on the shipped cases, and on a case of a test by the command that does.
     "execution/faults": "test_planted_faults.py",
+    "execution/attempt": "cli/test_authoring.py",
     "execution/mutation": "test_shipped_cases.py",
     "render/failure": "pytest_plugin/test_plugin.py",
     "render/page/expected": "render/page/test_tables.py",

@@ -1,29 +1,16 @@
-"""Runs cases with the torch of an interpreter, for the commands that do."""
+"""Starts the torch of an interpreter for the commands that run cases with it."""
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from conformance.cli.output import CommandError
 from conformance.cli.progress import doing
-from conformance.execution.fork_server import Interpreter, Refused
-from conformance.execution.program import outcome_without_run, program_of
-from conformance.execution.workers import LOOKING_SECONDS, Workers
+from conformance.execution.attempt import Torch
+from conformance.execution.fork_server import Refused
 from conformance.language.files import is_shipped
-from conformance.model.build import Build, Target
-from conformance.model.case import Case
-from conformance.model.graph import Graph
-from conformance.model.outcome import Outcome, outcome_of
-
-CASE_SECONDS = 60.0
-TARGET = Target(device="cpu", dtype="float32")
-UNLIKELY = "what nothing is"
 
 
 def add_python(parser: argparse.ArgumentParser, *, is_list: bool = False) -> None:
@@ -35,68 +22,22 @@ def add_python(parser: argparse.ArgumentParser, *, is_list: bool = False) -> Non
     parser.add_argument("--trust", action="store_true", help="run cases of others also without a sandbox")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Torch:
-    """The torch of an interpreter, on whose CPU cases are run."""
-
-    workers: Workers
-    build: Build
-
-    def outcome(self, case: Case) -> Outcome:
-        """Return the outcome of a case, whatever known issues say."""
-        return outcome_without_run(case, TARGET, self.build) or self.run(self.program(case))
-
-    def program(self, case: Case) -> dict[str, Any]:
-        return program_of(case, TARGET, self.build.torch)
-
-    def run(self, program: dict[str, Any]) -> Outcome:
-        self.workers.request(0, program)
-        return outcome_of(self.workers.outcome(0))
-
-    def uses(self, program: dict[str, Any]) -> list[str]:
-        """Return the formulas that a program goes through, by the names of their nodes, and how it uses them."""
-        self.workers.request(0, {**program, "reach": True})
-        return list(self.workers.outcome(0).get("uses", ()))
-
-    def read(self, program: dict[str, Any], expressions: Iterable[str]) -> dict[str, str]:
-        """Return what expressions are after the steps of a program, in words; those that can't be read are left out.
-
-        They are read by expecting of each what it is not.
-        """
-        listed = [
-            {"line": number, "subject": each, "checks": [["value", UNLIKELY, number]]}
-            for number, each in enumerate(expressions, 1)
-        ]
-        last = {"number": len(program["steps"]), "line": 1, "expect": listed}
-        found = self.run({**program, "steps": [*program["steps"], last]}) if listed else None
-        failures = found.failures if found is not None and found.step == last["number"] else ()
-        return {each.path: each.observed for each in failures if not each.exception}
-
-    def graph(self, program: dict[str, Any]) -> Graph | None:
-        """Return the graph that the steps of a program build, or None if they build none or it can't be recorded."""
-        self.workers.request(0, {**program, "sketch": True})
-        answer = self.workers.answer(0, LOOKING_SECONDS + CASE_SECONDS) or {}
-        try:
-            return msgspec.convert(answer.get("graph"), Graph | None)
-        except msgspec.ValidationError:
-            return None
-
-
 @contextmanager
 def torch_of(python: str, named: list[str], *, trusts: bool, modules: tuple[str, ...] = ()) -> Iterator[Torch]:
     """Give the torch of an interpreter, for the cases that files or ids name; raise CommandError if it has none."""
     files = [Path(each.rpartition("::")[0] or each) for each in named if "::" in each or Path(each).exists()]
-    is_safe = trusts or all(map(is_shipped, files))
-    workers = None
+    with started(python, trusts=trusts or all(map(is_shipped, files)), modules=modules) as torch:
+        yield torch
+
+
+@contextmanager
+def started(python: str, *, trusts: bool, modules: tuple[str, ...] = ()) -> Iterator[Torch]:
+    """Give the torch of an interpreter; raise CommandError if it has none."""
     try:
-        interpreter = Interpreter(python, modules=modules, devices=("cpu",))
-        workers = Workers(interpreter, CASE_SECONDS, sandbox="off" if is_safe else "required")
         with doing(f"starting torch: {python}"):
-            build = workers.handshake()
-        yield Torch(workers=workers, build=build)
+            torch = Torch.start(python, trusts=trusts, modules=modules)
+        with torch:
+            yield torch
     except Refused as error:
-        hint = "--python names the interpreter" + ("" if is_safe else ", and --trust runs cases without a sandbox")
+        hint = "--python names the interpreter" + ("" if trusts else ", and --trust runs cases without a sandbox")
         raise CommandError(str(error), hint) from None
-    finally:
-        if workers is not None:
-            workers.close()

@@ -5,8 +5,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from conformance.cli.attempt import add_python
 from conformance.cli.observe import document
-from conformance.cli.observer import add_interpreter, observer_of
+from conformance.cli.observer import observer_of
 from conformance.cli.output import CommandError, put, save
 from conformance.execution.filling import can_fail
 from conformance.execution.observing import Observer, up_to
@@ -50,7 +51,7 @@ class NotTaken(Exception):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="a draft, as `draft` has written it")
     parser.add_argument("--answers", metavar="ANSWERS", type=Path, help="a file of answers, one in each line")
-    add_interpreter(parser)
+    add_python(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -232,9 +233,9 @@ def passes(path: Path, observer: Observer) -> int:
         cases = load_cases([path])
     except CaseFileError as error:
         raise CommandError(str(error), "edit the file, and try again") from None
-    outcomes = {case.id: observer.run(case) for case in cases}
+    outcomes = {case.id: observer.torch.outcome(case) for case in cases}
     wrong = {name: outcome for name, outcome in outcomes.items() if outcome.status != "pass"}
     lines = [f"{name}: {outcome.status}: {outcome.summary}" for name, outcome in wrong.items()]
     done = f"{path.name}: all is confirmed; {len(cases) - len(wrong)} of {len(cases)} cases pass"
-    put("\n".join([*lines, f"{done} with torch {observer.build.torch}", ""]), "utf-8")
+    put("\n".join([*lines, f"{done} with torch {observer.torch.build.torch}", ""]), "utf-8")
     return 1 if wrong else 0

@@ -6,8 +6,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from conformance.cli.attempt import add_python
 from conformance.cli.list import those_in
-from conformance.cli.observer import add_interpreter, observer_of
+from conformance.cli.observer import observer_of
 from conformance.cli.output import CommandError, complain, put, save
 from conformance.cli.progress import following
 from conformance.execution.filling import Draft
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="a file, FILE::FUNCTION, FILE::CLASS::TEST, or - for stdin")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write there (default: print)")
     parser.add_argument("--state", action="store_true", help="look at each tensor at the end of each case, too")
-    add_interpreter(parser)
+    add_python(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{name}: {error}", error.hint) from None
     with observer_of(options) as observer:
         drafted = [drafted_case(body, name, observer, state=options.state) for body in drafting(bodies)]
-        torch = observer.build.torch
+        torch = observer.torch.build.torch
     head = f"# Drafted from {name} with torch {torch}, on which all that is `unconfirmed` was observed.\n"
     lines = [f"{head}# `confirm` asks about each of these values.\n", *map(comment_of, untold)]
     lines += [line for told, case in drafted if case is None for line in told]

@@ -5,10 +5,11 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.cli.attempt import TARGET, Torch, add_python, torch_of
+from conformance.cli.attempt import add_python, torch_of
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.progress import following
 from conformance.cli.show import case_of
+from conformance.execution.attempt import TARGET, Torch
 from conformance.execution.program import why_unsupported
 from conformance.language.parsing import parse_code
 from conformance.model.case import Case

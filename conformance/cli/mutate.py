@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conformance.cli.attempt import TARGET, Torch, add_python, torch_of
+from conformance.cli.attempt import add_python, torch_of
 from conformance.cli.observer import shipped_rules
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.progress import following
 from conformance.cli.show import case_of
+from conformance.execution.attempt import TARGET, Torch
 from conformance.execution.faults import FAULTS, Fault, answer_with, fitting
 from conformance.execution.formulas import formula_faults, is_about_derivatives
 from conformance.execution.mutation import mutants

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.cli.observer import add_trust, observer_of
+from conformance.cli.attempt import add_python
+from conformance.cli.observer import observer_of
 from conformance.cli.output import CommandError, put
 from conformance.cli.progress import following
 from conformance.execution.observing import Observer
@@ -30,10 +31,7 @@ Observed = tuple[int, str, str, bool]  # line, place, what was observed or why n
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="a case file in which there is a ?")
-    parser.add_argument(
-        "--python", metavar="PATH", action="append", help="an interpreter that has torch; can be given several times"
-    )
-    add_trust(parser)
+    add_python(parser, is_list=True)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     for python in options.python or [sys.executable]:
         with observer_of(options, python, options.file) as observer:
             try:
-                every.append((observer.build.torch, list(observed(root, observer, options.file.name))))
+                every.append((observer.torch.build.torch, list(observed(root, observer, options.file.name))))
             except CaseFileError as error:
                 raise CommandError(str(error), "the rest of the file must be a case file") from None
     put(

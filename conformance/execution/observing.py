@@ -4,12 +4,9 @@ The check fails then and says what it saw, so that a worker needs to know nothin
 """
 
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
-from conformance.execution.fork_server import Interpreter
-from conformance.execution.program import program_of, why_unsupported
-from conformance.execution.workers import Workers
+from conformance.execution.attempt import Torch
 from conformance.language import versions
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.parsing import parse_code
@@ -28,12 +25,10 @@ from conformance.language.unconfirmed import (
     with_value,
 )
 from conformance.language.yaml import Node
-from conformance.model.build import Build, Target
 from conformance.model.case import Case
-from conformance.model.outcome import Failure, Outcome, outcome_of
+from conformance.model.outcome import Failure, Outcome
 from conformance.model.rule import Rule
 
-CASE_SECONDS = 60.0
 NOTHING = ("nothing was raised", "no warning")
 OF_ANOTHER = "it is not looked at on this torch"
 NO_TENSOR = "a tensor, to look at its "
@@ -49,43 +44,22 @@ class Observation:
     why_not: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observer:
-    """Runs cases on the CPU with the torch of one interpreter; to be closed."""
+    """What is observed with a torch in cases of certain rules."""
 
-    def __init__(self, python: str, rules: dict[str, Rule], *, trusts: bool, target: str = "float32") -> None:
-        self.rules = rules
-        self.target = Target(device="cpu", dtype=target)
-        self.workers = Workers(
-            Interpreter(python, devices=("cpu",)), CASE_SECONDS, sandbox="off" if trusts else "required"
-        )
-        try:
-            self.build: Build = self.workers.handshake()
-        except BaseException:
-            self.workers.close()
-            raise
-
-    def __enter__(self) -> "Observer":
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.workers.close()
-
-    def run(self, case: Case) -> Outcome:
-        why = why_unsupported(case, self.target, self.build.torch)
-        if why:
-            return Outcome(status="unsupported", reason=why)
-        self.workers.request(0, program_of(case, self.target, self.build.torch))
-        return outcome_of(self.workers.outcome(0))
+    torch: Torch
+    rules: dict[str, Rule]
 
     def outcome(self, node: Node, file: str) -> Outcome:
         """Return how a case without open values ends; raise CaseFileError where it is no case."""
-        return self.run(case_of(node, file, self.rules))
+        return self.torch.outcome(case_of(node, file, self.rules))
 
     def observe(self, node: Node, path: Path, file: str) -> Observation:
         """Return what stands in the place of the open value at `path` of a case."""
         what = asked(path)
         conditions = [str(path[at + 1]) for at, step in enumerate(path[:-1]) if step == "torch"]
-        if not all(versions.holds(condition, self.build.torch) for condition in conditions):
+        if not all(versions.holds(condition, self.torch.build.torch) for condition in conditions):
             return Observation(why_not=OF_ANOTHER)
         case = closed(node, path)
         places = list(open_values(case))

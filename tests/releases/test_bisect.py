@@ -149,7 +149,7 @@ def test_a_release_that_can_not_be_had_is_passed_over(
         (["mine.yaml::own", "--good", "2.1.2", "--bad", "new"], "Invalid version: 'new'"),
         (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.7.1", "--target", "cpu"], "expected a device and a dtype"),
         (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.3.1"], "2.3.1 is good, but was given as bad"),
-        (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.1.2"], "2.1.2 is good, but was given as bad"),
+        (["mine.yaml::own", "--good", "2.1.2", "--bad", "2.1.2"], "2.1.2 and 2.1.2 are one release"),
     ],
 )
 @pytest.mark.usefixtures("environments")
