@@ -15,6 +15,8 @@ DESCRIPTION = """\
 Prints what a shell is to evaluate so that it completes commands, options, and the ids of cases and rules.
 
   eval "$(autograd-conformance completion bash)"
+
+exit statuses: 0 for done, 2 if argcomplete is missing
 """
 SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
 LINE = "COMP_LINE"  # where the shell says what has been typed

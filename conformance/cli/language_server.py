@@ -13,6 +13,8 @@ Tells an editor of case files, over standard input and output, what `check` says
 be written at a place, and what a word there means. Editors start it by themselves: docs/editors.md shows how.
 
   autograd-conformance language-server
+
+exit statuses: 0 when the editor ends it, 2 if pygls is missing
 """
 MISSING = "the language server needs pygls, which isn't installed"
 
