@@ -96,8 +96,8 @@ def within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def close_ways_out() -> None:
     """Guard what a case can't call itself, but torch and Python call on behalf of a case, for the whole process."""
-    # Of the hooks of a copy those are found that a class defines, not those that a case has put into an instance. To the
-    # compiler this is code of that module, which it leaves alone: that of 2.14 fails where it traces it.
+    # Of the hooks of a copy those are found that a class defines, not those that a case has put into an instance. Its
+    # code bears the name of Python's file, which the compiler leaves alone: that of 2.14 fails where it traces it.
     code = of_class.__code__.replace(co_filename=copy.__file__)
     copy.getattr = types.FunctionType(code, globals())  # type: ignore[attr-defined]
     distribution = torch.distributions.Distribution
