@@ -35,10 +35,20 @@ STAND_INS = {
     ),
 }
 ANSWERED = "python -m conformance confirm draft.yaml --answers answers.txt"
-STAND_INS["python -m conformance run draft.yaml"] = (
-    "comes after another command",
-    f"{ANSWERED} && python -m conformance run draft.yaml",
-)
+COPIED = "cp draft.yaml answered.yaml"  # other commands are about the draft before it was confirmed
+STAND_INS |= {
+    command: (
+        "comes after another command",
+        f"{COPIED} && " + f"{ANSWERED} && {command}".replace("draft.yaml", "answered.yaml"),
+    )
+    for command in (
+        "python -m conformance run draft.yaml",
+        "python -m conformance similar draft.yaml",
+        "python -m conformance mutate draft.yaml::line-1-of-snippet-py",
+        "python -m conformance try draft.yaml --python ../venv-1.13/bin/python --python ../venv-2.6/bin/python "
+        "--python .venv/bin/python",
+    )
+}
 ELSEWHERE = {
     "git clone … && cd autograd-conformance && python -m venv .venv && . .venv/bin/activate": "is what `reader` does",
     "git diff --stat": "is of git alone",
@@ -54,8 +64,13 @@ ELSEWHERE = {
     "npm exec --yes --package=typescript@5.9.3 -- tsc -p .": "brings a compiler; .ci/run runs it",
     'pip install -e ".[dev]" && pytest tests -n auto': "is what this test is part of; .ci/run runs it",
     "pip install .": "is what `reader` does, from what is there",
+    "pip install argcomplete": "is of another package",
     "pip install nbformat": "is of another package",
+    "pip install torch==2.13.0 -e .": "is what `reader` does, from what is there",
+    'pip install -e ".[editors]"': "brings what the suite's own tests have already",
+    "python -m conformance language-server": "editors start it, as tests/cli/test_language_server.py does",
     "pip install torch==2.13.0 -e . && pytest": "brings gigabytes, and is what .ci/run begins with",
+    "python -m sphinx -W -d build/doctrees docs build/site": "needs all reports; tests/docs/test_site.py does it",
     "python tests/formula_faults.py --count 300 --seed 1": "takes minutes; tests/test_formula_faults.py plants a few",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
     "pip install torch==2.9.0 torch_xla==2.9.0": "brings gigabytes, and another torch than the one under test",
@@ -78,6 +93,7 @@ TOLD = {
         "required device npu",
     ),
     "python -m conformance confirm draft.yaml": (1, "goes on where you stopped"),
+    "python -m conformance similar draft.yaml": (1, "no case asks the same"),  # of those few that there are
     "python -m conformance profile npu --device-module torch_npu": (2, "npu can't be used"),
     "python -m conformance profile npu --device-module torch_npu --python ~/venv-npu/bin/python -o mine-npu.yaml": (
         2,
@@ -190,7 +206,11 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     assert "topic: Mine" in first
     for folder in (cases, made.checkout):
         (folder / "mine.yaml").write_text(first, encoding="utf-8")
-    snippet, _, answers, asking = FENCED.findall(TEXTS["docs/from-a-notebook.md"])[:4]
+    blocks = FENCED.findall(TEXTS["docs/from-a-notebook.md"])
+    snippet, answers, asking = (
+        next(block for block in blocks if begin in block)
+        for begin in ("import torch\n", "Each element goes through", "id: detached-alias-sees-writes")
+    )
     for name, text in {"snippet.py": snippet, "answers.txt": answers, "asking.yaml": asking}.items():
         (made.checkout / name).write_text(text, encoding="utf-8")
     assert made.does("python -m conformance draft snippet.py -o draft.yaml").returncode == 0

@@ -38,7 +38,7 @@ LIBRARIES = {
     "language": CORE_LIBRARIES | {"nbformat"},  # where it is installed, to read notebooks
     "worker": {"torch"},
     "pytest_plugin": {"pytest", "_pytest", "msgspec"},
-    "cli": {"pytest"},
+    "cli": {"pytest", "pygls", "lsprotocol", "argcomplete"},  # the last three where they are installed
 }
 MOST_LAYERS = 9
 

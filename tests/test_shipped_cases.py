@@ -10,7 +10,7 @@ import pytest
 import torch
 from running import ends_its_process, judged, running_engine
 from sessions import Session
-from shipped import CASES, all_cases, loaded, one_of, rules, telling
+from shipped import CASES, all_cases, loaded, rules, spread, telling
 
 from conformance.execution.mutation import mutants
 from conformance.execution.program import program_of, why_unsupported
@@ -60,7 +60,7 @@ def test_the_expectations_of_some_cases_can_fail(engine: Engine) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_expectation_of_a_case_can_fail(part: int, engine: Engine) -> None:
-    prove([case for case in one_of(4, telling())[part::PARTS] if not is_of_operation(case)], engine)
+    prove([case for case in spread(400, telling())[part::PARTS] if not is_of_operation(case)], engine)
 
 
 def test_every_expectation_of_an_operation_can_fail(engine: Engine) -> None:

@@ -340,6 +340,40 @@ def test_a_tag_is_built_checked_installed_and_run(tmp_path: Path) -> None:
     assert runner.step(build, "Check that the package names this repository", **fork).returncode == 1
 
 
+def test_the_site_is_built_with_graphs_and_has_the_page_of_the_last_night(tools: Path, tmp_path: Path) -> None:
+    runner = Runner(tmp_path, tools, {})
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "conf.py").write_text("")
+    (tmp_path / "docs" / "index.rst").write_text("Small\n=====\n")
+    build = workflow("docs")["jobs"]["build"]
+    runner.steps(
+        build, "Install what builds the site", "Record the graphs for its pictures", "Build the site",
+        "Add the page of the last night",
+    )  # fmt: skip
+    (path,) = (tmp_path / "reports").glob("*.json")
+    assert load_report(path).graphs
+    published = tmp_path / "build" / "site"
+    assert (published / "index.html").is_file()
+    assert not (published / "nightly").exists()
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("last night")
+    runner.steps(build, "Add the page of the last night")
+    assert (published / "nightly" / "index.html").read_text() == "last night"
+    (tmp_path / "docs" / "index.rst").write_text("Small\n===\n\n:unknown:`x`\n")
+    assert runner.step(build, "Build the site").returncode != 0
+
+
+def test_one_workflow_publishes_pages_and_only_its_last_job_may() -> None:
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in WORKFLOWS}
+    assert [name for name, text in texts.items() if "deploy-pages" in text] == ["docs"]
+    jobs = workflow("docs")["jobs"]
+    assert "permissions" not in jobs["build"]
+    assert all("run" not in step for step in jobs["publish"]["steps"])
+    (page,) = (step for step in workflow("nightly")["jobs"]["compare"]["steps"] if "nightly-page" in str(step))
+    (restored,) = (step for step in jobs["build"]["steps"] if "nightly-page" in str(step))
+    assert page["with"]["path"] == restored["with"]["path"]  # a cache is found by its path, too
+
+
 def test_only_the_job_that_uploads_may_and_it_runs_nothing_of_ours() -> None:
     jobs = workflow("release")["jobs"]
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
@@ -357,6 +391,6 @@ def test_actions_are_pinned_to_commits(path: Path) -> None:
 def test_no_step_was_forgotten() -> None:
     """Each step that runs something has a name by which it is executed above, or is the whole of `.ci/run`."""
     text = Path(__file__).read_text(encoding="utf-8")
-    for name in ("nightly", "back-end", "release"):
+    for name in ("nightly", "back-end", "release", "docs"):
         for _, step in run_steps(name):
             assert f'"{step["name"]}"' in text, step

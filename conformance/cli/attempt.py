@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from conformance.cli.output import CommandError
+from conformance.cli.progress import doing
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.program import outcome_without_run, program_of
 from conformance.execution.workers import LOOKING_SECONDS, Workers
@@ -52,6 +53,11 @@ class Torch:
         self.workers.request(0, program)
         return outcome_of(self.workers.outcome(0))
 
+    def uses(self, program: dict[str, Any]) -> list[str]:
+        """Return the formulas that a program goes through, by the names of their nodes, and how it uses them."""
+        self.workers.request(0, {**program, "reach": True})
+        return list(self.workers.outcome(0).get("uses", ()))
+
     def read(self, program: dict[str, Any], expressions: Iterable[str]) -> dict[str, str]:
         """Return what expressions are after the steps of a program, in words; those that can't be read are left out.
 
@@ -85,7 +91,9 @@ def torch_of(python: str, named: list[str], *, trusts: bool, modules: tuple[str,
     try:
         interpreter = Interpreter(python, modules=modules, devices=("cpu",))
         workers = Workers(interpreter, CASE_SECONDS, sandbox="off" if is_safe else "required")
-        yield Torch(workers=workers, build=workers.handshake())
+        with doing(f"starting torch: {python}"):
+            build = workers.handshake()
+        yield Torch(workers=workers, build=build)
     except Refused as error:
         hint = "--python names the interpreter" + ("" if is_safe else ", and --trust runs cases without a sandbox")
         raise CommandError(str(error), hint) from None

@@ -1,17 +1,21 @@
 """Says all that can be said of case files without torch."""
 
 import argparse
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError, Problem
 from conformance.language.files import case_files, is_shipped, rules_for, shipped_cases
-from conformance.language.outline import entries
+from conformance.language.outline import Entry, entries
 from conformance.language.reader import parse_cases
 from conformance.language.remarks import remarks_on
-from conformance.language.rules import RULES_FILE, load_rules
+from conformance.language.rules import RULES_FILE, rules_in
 from conformance.language.yaml import read_text
+from conformance.model.rule import Rule
 
 DESCRIPTION = """\
 Says all that can be said of case files without torch, of all of them at once: why one doesn't load, conditions that no
@@ -34,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     problems: list[Problem] = []
     number = 0
     try:
-        for file in case_files(options.files):
+        for file in following(case_files_at(options.files), "checking files"):
             found, own = checked(file)
             number += found
             problems += own
@@ -55,12 +59,21 @@ def summary(cases: int, problems: int) -> str:
 
 def checked(file: Path) -> tuple[int, list[Problem]]:
     """Return how many cases a file has that load, and what is to be said of it."""
+    content = file.read_bytes()
+    try:
+        return checked_text(file, read_text(content, str(file)), rules_for)
+    except CaseFileError as error:
+        return 0, list(error.problems)
+
+
+def checked_text(file: Path, text: str, rules_of: Callable[[Path], dict[str, Rule]]) -> tuple[int, list[Problem]]:
+    """Return the same of what is, or is to become, the text of a file."""
     name = str(file)
     try:
         if file.name == RULES_FILE:
-            load_rules(file, name)
+            rules_in(text.encode("utf-8", "surrogatepass"), name)
             return 0, []
-        cases = parse_cases(read_text(file.read_bytes(), name), name, rules_for(file))
+        cases = parse_cases(text, name, rules_of(file))
     except CaseFileError as error:
         return 0, list(error.problems)
     return len(cases), [problem for case in cases for problem in remarks_on(case)]
@@ -68,12 +81,21 @@ def checked(file: Path) -> tuple[int, list[Problem]]:
 
 def repeated(places: list[Path]) -> list[Problem]:
     """Return the ids that another of these files has, too, or one that comes with the suite."""
-    shipped = shipped_cases()
     files = list(case_files(places))
-    others = [] if any(map(is_shipped, files)) else entries(case_files([shipped]), shipped.parent)
+    others = [] if any(map(is_shipped, files)) else shipped_entries()
+    return standing_twice([*others, *entries(files)])
+
+
+def shipped_entries() -> list[Entry]:
+    shipped = shipped_cases()
+    return list(entries(case_files([shipped]), shipped.parent))
+
+
+def standing_twice(listed: Iterable[Entry]) -> list[Problem]:
+    """Return the ids that two files have."""
     first: dict[str, str] = {}
     problems = []
-    for entry in [*others, *entries(files)]:
+    for entry in listed:
         place = first.setdefault(entry.id, f"{entry.file}:{entry.line}")
         if not place.startswith(f"{entry.file}:"):  # those within a file are told when it is read
             message = f"{entry.id!r} stands twice"

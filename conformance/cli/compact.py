@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from conformance.cli.input import add_reports, load
+from conformance.cli.input import add_reports, files_at, load
 from conformance.cli.output import CommandError, put, save_named
 from conformance.results.compact import CompactError, compact_of
 
@@ -24,12 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    for path in options.reports:
-        for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
-            report = load(file)
-            try:
-                content = compact_of(report)
-            except CompactError as error:
-                raise CommandError(f"{file}: {error}", "shards are merged first") from None
-            put(f"{save_named(options.output, report, content)}\n")
+    for file in files_at(options.reports):
+        report = load(file)
+        try:
+            content = compact_of(report)
+        except CompactError as error:
+            raise CommandError(f"{file}: {error}", "shards are merged first") from None
+        put(f"{save_named(options.output, report, content)}\n")
     return 0

@@ -78,7 +78,7 @@ def answers_in(path: Path | None) -> list[str] | None:
     if path is None and sys.stdin.isatty():
         return None
     try:
-        text = sys.stdin.read() if path is None else path.read_text(encoding="utf-8")
+        text = sys.stdin.read() if path is None else path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise CommandError(f"{path}: can't be read: {error.strerror}", "expected answers, one in each line") from None
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]

@@ -3,15 +3,19 @@
 import argparse
 import sys
 import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, put, save
+from conformance.cli.progress import following
 from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.reach import Reached, add_reached, left_out, specified
 from conformance.execution.workers import Workers
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, is_shipped, load_cases, shipped_cases
+from conformance.language.files import is_shipped, load_cases, shipped_cases
 from conformance.model.build import Target
+from conformance.model.case import Case
 
 DESCRIPTION = """\
 Runs the cases on the CPU, notes the node of each backward formula that they go through, and prints which of torch's
@@ -42,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        loaded = load_cases(case_files(options.cases or [shipped_cases()]))
+        loaded = load_cases(following(case_files_at(options.cases or [shipped_cases()]), "loading cases"))
         cases = [case for case in loaded if not case.is_covered]  # as a run has them
     except CaseFileError as error:
         raise CommandError(str(error), "the cases must load") from None
@@ -56,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         reached = specified(Path(build.path))
         if reached is None:
             raise CommandError(f"torch {build.torch} does not bring derivatives.yaml", "torch 2.1 and later do")
-        add_reached(reached, cases, Target(device="cpu", dtype="float32"), workers, build.torch)
+        add_reached(reached, cases, Target(device="cpu", dtype="float32"), workers, build.torch, follow=running)
     except Refused as error:
         raise CommandError(str(error), "--python names the interpreter") from None
     finally:
@@ -67,6 +71,10 @@ def run(options: argparse.Namespace) -> int:
         save(options.output, "".join(f"{line}\n" for line in (LEFT_OUT_HEAD, *ids)))
     put(f"torch {build.torch}, {len(cases)} cases on the CPU\n{text_of(reached)}", "utf-8")
     return 0
+
+
+def running(cases: Sequence[Case]) -> Iterator[Case]:
+    return following(cases, "running cases", lambda case: case.id)
 
 
 def text_of(reached: Reached) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from conformance.cli.input import add_renames, load, renames_of, shipped, worded
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import doing, following
 from conformance.language.renames import Renames
 from conformance.render import diff as words
 from conformance.render.expected import expectation_by
@@ -57,13 +58,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def difference(old: Path, new: Path, renames: Renames) -> Difference:
-    reports = [load(old), load(new)]
+    reports = [load(path) for path in following([old, new], "reading reports")]
     earlier = earlier_ids(reports[0], renames)
     before, after = worded(joined(reports, renames))
     why = why_incomparable(before, after)
     if why:
         raise CommandError(f"{old} and {new} can't be compared: {why}", "are these the right files?")
-    return compare(before, after, earlier, expectation_by(lambda: shipped()[0]))
+    with doing(f"comparing {old} and {new}"):
+        return compare(before, after, earlier, expectation_by(lambda: shipped()[0]))
 
 
 def differences(old: Path, new: Path, renames: Renames) -> Differences:
@@ -71,5 +73,8 @@ def differences(old: Path, new: Path, renames: Renames) -> Differences:
     before, after = ({path.name: path for path in sorted(place.glob("*.json"))} for place in (old, new))
     if not after:
         raise CommandError(f"{new}: there is no *.json in this directory", "name a report, or where reports are")
-    found = {name: difference(before[name], path, renames) if name in before else None for name, path in after.items()}
+    found = {
+        name: difference(before[name], after[name], renames) if name in before else None
+        for name in following(after, "comparing reports")
+    }
     return Differences(found=found, gone=tuple(name for name in before if name not in after))

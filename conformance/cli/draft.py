@@ -9,6 +9,7 @@ from pathlib import Path
 from conformance.cli.list import those_in
 from conformance.cli.observer import add_interpreter, observer_of
 from conformance.cli.output import CommandError, complain, put, save
+from conformance.cli.progress import following
 from conformance.execution.filling import Draft
 from conformance.execution.observing import Observer
 from conformance.language.drafting.bodies import Body, bodies_of
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     except NotReadable as error:
         raise CommandError(f"{name}: {error}", error.hint) from None
     with observer_of(options) as observer:
-        drafted = [drafted_case(body, name, observer, state=options.state) for body in bodies]
+        drafted = [drafted_case(body, name, observer, state=options.state) for body in drafting(bodies)]
         torch = observer.build.torch
     head = f"# Drafted from {name} with torch {torch}, on which all that is `unconfirmed` was observed.\n"
     lines = [f"{head}# `confirm` asks about each of these values.\n", *map(comment_of, untold)]
@@ -79,6 +80,10 @@ def run(options: argparse.Namespace) -> int:
     missing = sum(line.lstrip().startswith("# no place for") for line in "".join(lines).splitlines())
     complain(f"cases: {len(cases)}; what has no place in one, as comments say: {missing}")
     return 0 if cases else 1
+
+
+def drafting(bodies: list[Body]) -> Iterator[Body]:
+    return following(bodies, "drafting cases", lambda body: body.name or f"line {body.line}")
 
 
 def source_text(file: str) -> str:

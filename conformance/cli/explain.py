@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.cli.attempt import TARGET, Torch, add_python, torch_of
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.cli.show import case_of
 from conformance.execution.program import why_unsupported
 from conformance.language.parsing import parse_code
@@ -56,7 +57,7 @@ def seen_after(case: Case, torch: Torch, outcome: Outcome) -> Iterator[Seen]:
     program = torch.program(case)
     steps = [step for step in program["steps"] if outcome.step is None or step["number"] <= outcome.step]
     bound: set[str] = set()
-    for number, step in enumerate(steps, 1):
+    for number, step in enumerate(following(steps, "looking at steps", lambda step: f"line {step['line']}"), 1):
         until = {**program, "steps": steps[:number]}
         bound |= parse_code(step.get("do", "")).bound
         graph = torch.graph(until) or without_nodes(sorted(bound), torch, until)

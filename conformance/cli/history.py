@@ -3,9 +3,11 @@
 import argparse
 from pathlib import Path
 
+from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, complain, json_text, put
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.files import load_cases, shipped_cases
 from conformance.render.history import behaviour_changes_of, history_markdown, history_text
 
 DESCRIPTION = """\
@@ -30,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     hint = "expected case files, as in the directory that `cases` prints"
     try:
-        files = list(case_files(options.cases or [shipped_cases()]))
-        if not files:
-            raise CommandError("there is no case file in this directory", hint)
+        files = following(case_files_at(options.cases or [shipped_cases()]), "loading cases")
         changes = behaviour_changes_of(load_cases(files))
     except CaseFileError as error:
         *others, last = map(str, error.problems)

@@ -1,11 +1,12 @@
 """Reads the reports that a command line names."""
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 from conformance.cli.output import CommandError
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
 from conformance.language.files import case_files, load_cases, shipped_cases
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
@@ -18,6 +19,14 @@ from conformance.results.renamed import joined
 from conformance.results.store import ReportError, load_report
 
 Named = tuple[str, Report]  # a report and the file that it is from
+
+
+def count(text: str) -> int:
+    """Return a number of at least 1, as argparse wants it read."""
+    value = int(text)
+    if value < 1:
+        raise ValueError(text)
+    return value
 
 
 def add_reports(parser: argparse.ArgumentParser, name: str) -> None:
@@ -43,20 +52,34 @@ def renames_of(own: Path | None) -> Renames:
     return renames
 
 
-def read(paths: Iterable[Path], skipped: list[str] | None = None, renames: Renames | None = None) -> list[Named]:
-    """Return the reports at `paths`; what can't be read is an error, or told to `skipped` where that is given."""
-    found: list[Named] = []
+def files_at(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files of reports among paths, and those in directories among them."""
     for path in paths:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         if not files:
             raise CommandError(f"{path}: there is no *.json in this directory", "name a report, or where reports are")
-        for file in files:
-            try:
-                found.append((str(file), load(file)))
-            except CommandError as error:
-                if skipped is None:
-                    raise
-                skipped.append(str(error))
+        yield from files
+
+
+def case_files_at(places: Iterable[Path]) -> Iterator[Path]:
+    """Yield the case files among places, and those in directories among them."""
+    for place in places:
+        files = list(case_files([place]))
+        if not files:
+            raise CommandError(f"{place}: there is no case file in this directory", "expected *.yaml with cases")
+        yield from files
+
+
+def read(paths: Iterable[Path], skipped: list[str] | None = None, renames: Renames | None = None) -> list[Named]:
+    """Return the reports at `paths`; what can't be read is an error, or told to `skipped` where that is given."""
+    found: list[Named] = []
+    for file in following(files_at(paths), "reading reports"):
+        try:
+            found.append((str(file), load(file)))
+        except CommandError as error:
+            if skipped is None:
+                raise
+            skipped.append(str(error))
     reports = worded(joined([report for _, report in found], renames or {}))
     return [(name, report) for (name, _), report in zip(found, reports, strict=True)]
 
@@ -76,7 +99,8 @@ def worded(reports: list[Report]) -> list[Report]:
 def shipped() -> tuple[list[Case], Mapping[str, Rule]]:
     """Return the cases that come with the suite, and their rules."""
     place = shipped_cases()
-    return load_cases(case_files([place]), place.parent), load_rules(place / RULES_FILE, RULES_FILE)
+    files = following(case_files([place]), "loading cases")
+    return load_cases(files, place.parent), load_rules(place / RULES_FILE, RULES_FILE)
 
 
 def load(file: Path) -> Report:

@@ -2,6 +2,7 @@
 
 import argparse
 import keyword
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -38,8 +39,13 @@ COMMANDS = {  # each is a module beside this one, which is imported when it is a
     "coverage": "say which of torch's formulas for derivatives no case uses",
     "bisect": "find the first release on which a case fails",
     "placeholder": "write the report of a release that could not be installed",
+    "language-server": "tell an editor of case files what is wrong and what can be written",
+    "completion": "print what lets a shell complete the command line",
     "badge": "print the JSON of a shields.io badge",
 }
+INTERRUPTED = 130  # what shells make of a process that was interrupted
+LONGEST_NAME = 200
+SHELL_ASKS = "_ARGCOMPLETE"  # is set where a shell asks how a line goes on
 DESCRIPTION = """\
 Tells whether autograd on a PyTorch build behaves as it should, and what changed between two builds.
 
@@ -63,20 +69,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             put("")  # what argparse has printed
     except CommandError as error:
-        complain(f"error: {error}")
-        complain(f"hint: {error.hint}")
+        first, *others = str(error).rstrip().split("\n")
+        for line in (f"error: {first}", *(f"  {other}" for other in others), f"hint: {error.hint}"):
+            complain(line)
     except BrokenPipeError:  # whoever read the output has seen enough
         forget_output()
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except OSError as error:  # of a name that can't be one, say; what can be foreseen has a hint of its own
+        complain(f"error: {named(error)}{error.strerror or error}")
+        complain("hint: is that the file which was meant?")
     return 2
 
 
+def named(error: OSError) -> str:
+    """Return the beginning of a message, with the file that an error is about, cut where it is longer than any name."""
+    if not isinstance(error.filename, (str, bytes)):
+        return ""
+    name = os.fsdecode(error.filename)
+    return f"{name[:LONGEST_NAME]}{'…' * (len(name) > LONGEST_NAME)}: "
+
+
 def perform(given: list[str]) -> int:
+    if SHELL_ASKS in os.environ:
+        import_module("conformance.cli.completion").answer(lambda name: parser(name, module_for(name)))
     name = given[0] if given else ""
-    module = import_module(f"conformance.cli.{module_of(name)}") if name in COMMANDS else None
+    module = module_for(name)
     if module is not None and name == "run":  # pytest reads the rest, and `--help` is its own
         return int(module.run(given[1:]))
     options = parser(name, module).parse_args(given)
     return int(options.run(options))
+
+
+def module_for(command: str) -> ModuleType | None:
+    return import_module(f"conformance.cli.{module_of(command)}") if command in COMMANDS else None
 
 
 def module_of(command: str) -> str:

@@ -1,17 +1,21 @@
 """Says whether each expectation of a case can fail, and which faults of torch the case notices."""
 
 import argparse
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance.cli.attempt import TARGET, Torch, add_python, torch_of
+from conformance.cli.observer import shipped_rules
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.cli.show import case_of
-from conformance.execution.faults import FAULTS, answer_with, fitting
+from conformance.execution.faults import FAULTS, Fault, answer_with, fitting
+from conformance.execution.formulas import formula_faults, is_about_derivatives
 from conformance.execution.mutation import mutants
 from conformance.execution.program import why_unsupported
-from conformance.language.files import is_shipped
+from conformance.language.files import is_shipped, rules_for
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.status import BROKEN
@@ -19,7 +23,8 @@ from conformance.model.status import BROKEN
 DESCRIPTION = """\
 Says whether a case can turn red. Each of its expectations is changed in turn so that what held of it is wrong, and the
 case is run: where it passes all the same, that expectation can't fail. Then faults are planted into torch, one at a
-time: those that break a rule of the case, or else those that its checks should show.
+time: those that break a rule of the case, or else those that its checks should show. Of a case that is about
+derivatives, such as an operation's, the formulas that it goes through get a wrong sign and factor, and lose a term.
 
   autograd-conformance mutate detached-alias-zeroed-after-sigmoid
   autograd-conformance mutate mine.yaml::my-case --trust
@@ -27,6 +32,8 @@ time: those that break a rule of the case, or else those that its checks should 
 exit statuses: 0 each expectation can fail, and of the faults that fit one at least is noticed; 1 not so; 2 there is no
 such case, or no torch on which it passes
 """
+
+LONGEST_END = 240  # characters of how a case ends with a fault, of which some cases say pages
 
 
 class Tried(NamedTuple):
@@ -36,6 +43,7 @@ class Tried(NamedTuple):
     what: str
     is_seen: bool
     ended: str
+    is_effective: bool = True  # of a fault: whether it changed a number in the case, if it is one of formulas
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +59,10 @@ def run(options: argparse.Namespace) -> int:
         program = passing(case, torch)
         changed = list(changed_expectations(program, torch))
         is_safe = options.trust or not file or is_shipped(Path(file))
-        planted = list(planted_faults(case, program, options.python)) if is_safe else None
-    is_proven = all(each.is_seen for each in changed) and (not planted or any(each.is_seen for each in planted))
+        faults = faults_for(case, program, torch, options.case) if is_safe else {}
+        planted = list(planted_faults(faults, program, options.python)) if is_safe else None
+    effective = [each for each in planted or () if each.is_effective]
+    is_proven = all(each.is_seen for each in changed) and (not effective or any(each.is_seen for each in effective))
     if options.format == "json":
         tried = {"expectations": facts_of(changed), "faults": facts_of(planted or [])}
         told = {"case": case.id, "torch": torch.build.torch, **tried}
@@ -74,24 +84,36 @@ def passing(case: Case, torch: Torch) -> dict[str, Any]:
 
 
 def changed_expectations(program: dict[str, Any], torch: Torch) -> Iterator[Tried]:
-    for mutant in mutants(program):
+    for mutant in following(mutants(program), "changing expectations", lambda mutant: mutant.path):
         outcome = torch.run(mutant.program)
         is_seen = outcome.status == "fail" and bool(outcome.failures)
         yield Tried(mutant.line, mutant.path, is_seen, outcome.status)
 
 
-def planted_faults(case: Case, program: dict[str, Any], python: str) -> Iterator[Tried]:
-    """Yield how the case ends with each of the faults that fit its rules or its checks."""
+def faults_for(case: Case, program: dict[str, Any], torch: Torch, named: str) -> dict[str, Fault]:
+    """Return the faults that fit the rules of a case or its checks, and those in the formulas that it is about."""
     checks = {name for step in case.steps for entry in step.get("expect", ()) for name, _, _ in entry["checks"]}
-    for name in fitting(case.rules, checks):
-        outcome = ended_with(answer_with(FAULTS[name], python, program))
-        yield Tried(
-            outcome.line or 0, name, outcome.status in BROKEN, f"{outcome.status}: {outcome.summary}".rstrip(": ")
-        )
+    found = {name: FAULTS[name] for name in fitting(case.rules, checks)}
+    file = named.rpartition("::")[0]
+    rules = rules_for(Path(file)) if file else shipped_rules()
+    if is_about_derivatives(case, rules):
+        found |= formula_faults(case, program, torch.uses(program))
+    return found
+
+
+def planted_faults(faults: dict[str, Fault], program: dict[str, Any], python: str) -> Iterator[Tried]:
+    """Yield how the case ends with each of the faults."""
+    for name in following(faults, "planting faults"):
+        answer = answer_with(faults[name], python, program)
+        outcome = ended_with(answer)
+        ended = f"{outcome.status}: {outcome.summary}".rstrip(": ")
+        is_effective = faults[name].is_of_library or outcome.status != "pass" or answer["changed"]
+        yield Tried(outcome.line or 0, name, outcome.status in BROKEN, ended, is_effective)
 
 
 def ended_with(answer: dict[str, Any]) -> Outcome:
-    return outcome_of({name: value for name, value in answer.items() if name not in ("n", "must_restart")})
+    own = ("n", "must_restart", "changed")
+    return outcome_of({name: value for name, value in answer.items() if name not in own})
 
 
 def facts_of(tried: list[Tried]) -> list[dict[str, Any]]:
@@ -111,6 +133,11 @@ def lines_of(case: Case, torch: str, changed: list[Tried], planted: list[Tried] 
         yield "no fault is known that breaks a rule of the case or that its checks should show"
     else:
         yield "faults of torch:"
-        yield from (
-            f"  {each.what}: {'noticed, ' if each.is_seen else 'NOT NOTICED, '}{each.ended}" for each in planted
-        )
+        yield from (f"  {each.what}: {verdict_on(each)}" for each in planted)
+
+
+def verdict_on(fault: Tried) -> str:
+    if not fault.is_effective:
+        return "changes no number here"
+    ended = textwrap.shorten(fault.ended, LONGEST_END, placeholder=" …")
+    return f"{'noticed' if fault.is_seen else 'NOT NOTICED'}, {ended}"

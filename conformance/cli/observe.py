@@ -7,6 +7,7 @@ from pathlib import Path
 
 from conformance.cli.observer import add_trust, observer_of
 from conformance.cli.output import CommandError, put
+from conformance.cli.progress import following
 from conformance.execution.observing import Observer
 from conformance.language.errors import CaseFileError
 from conformance.language.observed import value_of
@@ -83,7 +84,7 @@ def unknowns(root: Node) -> Iterator[tuple[Node, Place, Node]]:
 def observed(root: Node, observer: Observer, file: str) -> Iterator[Observed]:
     """Yield line, place and observation of each `?`, and whether there is one."""
     before: Node | None = None
-    for case, path, node in unknowns(root):
+    for case, path, node in following(unknowns(root), "observing", lambda each: f"line {each[2].line}"):
         if case is not before:
             before, known = case, case
         what = asked(path)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from conformance.cli.output import CommandError
+from conformance.cli.progress import doing
 from conformance.execution.fork_server import Refused
 from conformance.execution.observing import Observer
 from conformance.language.errors import CaseFileError
@@ -29,12 +30,13 @@ def shipped_rules() -> dict[str, Rule]:
     return load_rules(shipped_cases() / RULES_FILE, RULES_FILE)
 
 
-def observer_of(options: argparse.Namespace, python: str = "", near: Path | None = None) -> Observer:
+def observer_of(options: argparse.Namespace, python: str | None = None, near: Path | None = None) -> Observer:
     """Return the observer that options name, with the rules that hold for a file."""
     own = nearest(near.absolute().parent, RULES_FILE) if near is not None else None
     try:
         rules = shipped_rules() if own is None else {**shipped_rules(), **load_rules(own, str(own))}
-        return Observer(python or options.python, rules, trusts=options.trust)
+        with doing(f"starting torch: {options.python if python is None else python}"):
+            return Observer(options.python if python is None else python, rules, trusts=options.trust)
     except CaseFileError as error:
         raise CommandError(str(error.problems[0]), "expected rules, as in the suite's rules.yaml") from None
     except Refused as error:

@@ -1,11 +1,13 @@
 """Makes an HTML page of reports."""
 
 import argparse
+from operator import itemgetter
 from pathlib import Path
 
 from conformance.cli.input import add_renames, add_reports, read, renames_of, shipped
 from conformance.cli.nights import records_in
 from conformance.cli.output import CommandError, put, save
+from conformance.cli.progress import doing, following
 from conformance.model.report import without_machine
 from conformance.render.page.page import Suite, page_of
 from conformance.render.script.script import script_for
@@ -48,8 +50,9 @@ def run(options: argparse.Namespace) -> int:
         found = [without_machine(report) for report in found]
     nights = records_in(options.nights) if options.nights is not None else []
     cases = {(case.id, case.digest): case for case in shipped()[0]}
-    scripts = {revision: script_for(case) for revision, case in cases.items()}
+    scripts = {revision: script_for(cases[revision]) for revision in following(cases, "writing scripts", itemgetter(0))}
     suite = Suite(script_of=scripts.get, case_of=cases.get)
-    save(options.output, page_of(found, skipped, suite, nights=nights))
+    with doing(f"writing {options.output}"):
+        save(options.output, page_of(found, skipped, suite, nights=nights))
     put(f"{options.output}\n")
     return 0

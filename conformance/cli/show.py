@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from conformance.cli.output import CommandError, put
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError, did_you_mean
 from conformance.language.files import case_files, load_cases, rules_for, shipped_cases
 from conformance.language.rules import RULES_FILE, load_rules
@@ -88,6 +89,6 @@ def part_of(written: str, name: str) -> bool:
 
 def loaded(files: list[Path], place: Path) -> list[Case]:
     try:
-        return load_cases(files, place.parent)
+        return load_cases(following(files, "loading cases"), place.parent)
     except CaseFileError as error:
         raise CommandError(str(error.problems[0]), "the suite's own cases were changed") from None

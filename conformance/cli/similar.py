@@ -4,8 +4,10 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from conformance.cli.input import count
 from conformance.cli.list import those_in
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.language.outline import Entry
 from conformance.render.similarity import Similar, similar_to
 
@@ -25,7 +27,7 @@ MOST = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a case file, or one of its cases as FILE::ID")
     parser.add_argument(
-        "--most", metavar="N", type=int, default=MOST, help="list N of each case (default: %(default)s)"
+        "--most", metavar="N", type=count, default=MOST, help="list N of each case (default: %(default)s)"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="(default: text)")
 
@@ -36,7 +38,10 @@ def run(options: argparse.Namespace) -> int:
     if not own:
         raise CommandError(f"{options.file}: there is no such case", "a case begins with - id: …")
     shipped = those_in(None)
-    found = [(entry, similar_to(entry, shipped, options.most)) for entry in own]
+    found = [
+        (entry, similar_to(entry, shipped, options.most))
+        for entry in following(own, "comparing cases", lambda entry: entry.id)
+    ]
     if options.format == "json":
         told = [{"id": entry.id, "line": entry.line, "similar": list(map(facts_of, each))} for entry, each in found]
         put(json_text({"cases": told}), "utf-8")

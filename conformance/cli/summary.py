@@ -2,7 +2,7 @@
 
 import argparse
 
-from conformance.cli.input import add_reports, read
+from conformance.cli.input import add_reports, count, read
 from conformance.cli.output import put
 from conformance.render.summary import summary_of
 
@@ -27,10 +27,3 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     put(summary_of([report for _, report in read(options.reports)], options.limit), "utf-8")
     return 0
-
-
-def count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value

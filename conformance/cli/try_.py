@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.cli.attempt import add_python, torch_of
+from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, json_text, put
+from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, load_cases
+from conformance.language.files import load_cases
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.status import BROKEN, TABLE
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     columns: list[Column] = []
     for python in interpreters(options.python):
         with torch_of(python, [options.file], trusts=options.trust) as torch:
-            columns.append((torch.build.torch.partition("+")[0], [torch.outcome(case) for case in cases]))
+            columns.append((torch.build.torch.partition("+")[0], [torch.outcome(case) for case in running(cases)]))
             if options.format == "text":
                 put(f"torch {torch.build.torch}: {python}\n")
     rows = [(case, [(name, found[number]) for name, found in columns]) for number, case in enumerate(cases)]
@@ -55,6 +57,10 @@ def run(options: argparse.Namespace) -> int:
     return 1 if any(each.status in BROKEN for _, found in columns for each in found) else 0
 
 
+def running(cases: list[Case]) -> Iterator[Case]:
+    return following(cases, "running cases", lambda case: case.id)
+
+
 def interpreters(named: list[str] | None) -> list[str]:
     """Return the interpreters that are named, and those of nox's environments; without any, this one."""
     of_nox = [str(path) for path in sorted(Path.cwd().glob(OF_NOX))]
@@ -65,7 +71,7 @@ def cases_at(named: str) -> list[Case]:
     """Return the cases of a file, or the one of FILE::ID."""
     file, _, name = named.partition("::")
     try:
-        cases = load_cases(case_files([Path(file)]))
+        cases = load_cases(following(case_files_at([Path(file)]), "loading cases"))
     except CaseFileError as error:
         raise CommandError(str(error.problems[0]), f"`check {file}` says all that is wrong with it") from None
     except OSError as error:

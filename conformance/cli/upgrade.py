@@ -7,6 +7,7 @@ from pathlib import Path
 from conformance.cli.diff import difference
 from conformance.cli.input import add_renames, load, renames_of
 from conformance.cli.output import CommandError, put, save
+from conformance.cli.progress import doing, following
 from conformance.language.renames import Renames
 from conformance.render.page.builds import release_key
 from conformance.render.upgrade import guide_of
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 def write_guides(reports: Path, output: Path, renames: Renames) -> None:
     """Write a guide for each release that reports in a directory are of, but the first, from the one before."""
     of_release = {}
-    for path in sorted(reports.glob("*.json")):
+    for path in following(sorted(reports.glob("*.json")), "reading reports"):
         build = load(path).build
         if not build.backends:
             of_release[release_key(build)[0]] = path
@@ -52,5 +53,6 @@ def write_guides(reports: Path, output: Path, renames: Renames) -> None:
         raise CommandError(f"{reports}: there are not two releases", "expected reports of several, each a *.json")
     for (_, old), (release, new) in pairwise(sorted(of_release.items())):
         path = output / f"torch-{release}.md"
-        save(path, guide_of(difference(old, new, renames)))
+        with doing(f"writing {path}"):
+            save(path, guide_of(difference(old, new, renames)))
         put(f"{path}\n")

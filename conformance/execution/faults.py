@@ -22,7 +22,8 @@ RUN = f"""\
 {IMPORT_PACKAGE}
 exec(told["planted"])
 from conformance.worker.engine import Engine
-print(chr(10) + json.dumps(Engine().run(told["program"])))
+from conformance.worker.formulas import CHANGED
+print(chr(10) + json.dumps({{**Engine().run(told["program"]), "changed": bool(CHANGED)}}))
 """
 LONGEST_REASON = 500
 SECONDS = 120.0  # to import torch and to run a case
@@ -39,6 +40,7 @@ class Fault:
     file: str
     rules: frozenset[str]
     checks: frozenset[str] = frozenset()
+    is_of_library: bool = True  # and not of a formula, where it may change no number
 
 
 def fault(file: str, rules: str, code: str, checks: str = "") -> Fault:
@@ -52,7 +54,10 @@ def fitting(rules: Iterable[str], checks: Iterable[str]) -> list[str]:
 
 
 def answer_with(fault: Fault, python: str, program: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer of a worker whose torch has a fault to a program; what ends its process is a crash."""
+    """Return the answer of a worker whose torch has a fault to a program; what ends its process is a crash.
+
+    A fault in a formula says in it, too, whether it has `changed` a number.
+    """
     told = json.dumps({"planted": BEFORE + fault.code, "program": {"n": 0, **program}})
     command = [python, "-c", RUN, str(PACKAGE), told]
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,12 +133,15 @@ def types_of(arguments: str) -> list[str]:
     return [each.split()[0] for each in arguments.split(", ") if each != "*"]
 
 
-def add_reached(reached: Reached, cases: Sequence[Case], target: Target, workers: Workers, torch: str) -> None:
-    """Run cases on the CPU, and add what they reach."""
+def add_reached(  # noqa: PLR0913, PLR0917 - all but the last are of one run
+    reached: Reached, cases: Sequence[Case], target: Target, workers: Workers, torch: str,
+    follow: Callable[[Sequence[Case]], Iterable[Case]] = iter,
+) -> None:  # fmt: skip
+    """Run cases on the CPU, and add what they reach; `follow` is called with those that are run."""
     runnable = [case for case in cases if not why_unsupported(case, target, torch)]
     for number, case in enumerate(runnable):
         workers.request(number, {**program_of(case, target, torch), "reach": True})
-    for number, case in enumerate(runnable):
+    for number, case in enumerate(follow(runnable)):
         answer = workers.outcome(number)
         found = answer.get("uses", ())
         nodes = reached.nodes.intersection(found)

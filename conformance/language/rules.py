@@ -1,5 +1,6 @@
 """Reads `rules.yaml`."""
 
+import re
 from pathlib import Path
 
 from conformance.language.errors import CaseFileError
@@ -8,6 +9,7 @@ from conformance.language.yaml import read_document, read_text
 from conformance.model.rule import Rule
 
 RULES_FILE = "rules.yaml"
+PLACE = re.compile(r"^ *- \{? *id: *[\"']?([\w.-]+)", re.MULTILINE)
 
 
 def load_rules(path: Path, name: str) -> dict[str, Rule]:
@@ -29,3 +31,8 @@ def rules_in(content: bytes, name: str) -> dict[str, Rule]:
     if problems:
         raise CaseFileError(problems)
     return rules
+
+
+def lines_of_rules(text: str) -> dict[str, int]:
+    """Return the line, from 1, of each rule in the text of a file, by id."""
+    return {found[1]: text.count("\n", 0, found.start()) + 1 for found in PLACE.finditer(text)}

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
@@ -48,10 +49,15 @@ class UnknownCase(Exception):
 
 
 class Trial:
-    """A case on a target; `write_line` is called with the outcome on each release that is tried."""
+    """A case on a target; `write_line` is called with the outcome on each release, `during` with what takes long."""
 
-    def __init__(self, named: str, target: str, write_line: Callable[[str], None], *, trusts: bool = False) -> None:
-        self.case = find_case(named)
+    def __init__(
+        self, named: str, target: str, write_line: Callable[[str], None],
+        during: Callable[[str], AbstractContextManager[object]] = nullcontext, *, trusts: bool = False,
+    ) -> None:  # fmt: skip
+        with during(f"looking for {named}"):
+            self.case = find_case(named)
+        self.during = during
         self.target = target_of(target)
         self.write_line = write_line
         file = named.rpartition("::")[0]
@@ -80,8 +86,9 @@ class Trial:
         """Run the case on a release, and return the verdict."""
         started = time.monotonic()
         try:
-            python = create(directory, release, load_releases().python)
-            outcome = self.run(python)
+            with self.during(f"installing torch {release.torch}, and running the case"):
+                python = create(directory, release, load_releases().python)
+                outcome = self.run(python)
         except (NotInstalled, Refused) as error:
             outcome = Outcome(status="not-run", reason=str(error))
         finally:

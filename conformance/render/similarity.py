@@ -75,11 +75,16 @@ def similar_to(entry: Entry, others: Iterable[Entry], most: int) -> list[Similar
     found = []
     for other, features in known.items():
         common = own & features
-        share = sum(weights[each] for each in common) / max(sum(weights[each] for each in own | features), 1e-9)
+        share = weight_of(common, weights) / max(weight_of(own | features, weights), 1e-9)
         if share >= LEAST and any(kind in ("rule", "operation", "error") for kind, _ in common):
             ordered = sorted(common, key=lambda each: (-weights[each], each))
             found.append(Similar(entry=other, share=share, common=tuple(ordered)))
     return sorted(found, key=lambda each: (-each.share, each.entry.id))[:most]
+
+
+def weight_of(features: frozenset[Feature], weights: Mapping[Feature, float]) -> float:
+    """Return what features weigh together, whatever the order is in which a set has them."""
+    return math.fsum(weights[each] for each in features)
 
 
 def weights_of(each_has: list[frozenset[Feature]]) -> Mapping[Feature, float]:

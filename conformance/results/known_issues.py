@@ -211,8 +211,16 @@ def load_known_issues(path: Path, name: str, shipped: Path, renames: Renames | N
     `renames` knows is about the cases of today. Raise CaseFileError for a list, or an included one, that is wrong or
     can't be read.
     """
-    found = entries_of(path, name, shipped, (path.resolve(),))
+    found = entries_of(path, name, shipped, (resolved(path),))
     return KnownIssues(each for entry in found for each in entries_now(entry, (renames or {}).get(entry.case, ())))
+
+
+def resolved(path: Path) -> Path:
+    """Return where a path leads to, or the path itself where its links lead nowhere, which reading it will tell."""
+    try:
+        return path.resolve()
+    except RuntimeError:  # links in a circle, up to Python 3.12
+        return path.absolute()
 
 
 def issues_in(entries: Node, name: str, renames: Renames) -> KnownIssues:
@@ -264,15 +272,15 @@ def entries_of(
         given = node.value
         included = shipped if given == SHIPPED else path.parent / given
         try:
-            if given != SHIPPED and not included.resolve().is_relative_to(within[0].parent):
+            if given != SHIPPED and not resolved(included).is_relative_to(within[0].parent):
                 # What a stranger's list includes shows in messages.
                 report(node, "include", f"{given} is outside of {within[0].parent}, the folder of the list")
-            elif included.resolve() in within:
+            elif resolved(included) in within:
                 report(node, "include", f"{given} includes itself")
             elif len(within) > DEEPEST:
                 report(node, "include", f"lists include each other over {DEEPEST} levels")
             else:
-                yield from entries_of(included, given, shipped, (*within, included.resolve()))
+                yield from entries_of(included, given, shipped, (*within, resolved(included)))
         except OSError as error:
             hint = f"paths are seen from {path.parent}; {SHIPPED!r} is the list that comes with the suite"
             report(node, "include", f"{given} can't be read: {error.strerror}", hint)

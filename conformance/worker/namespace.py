@@ -76,7 +76,9 @@ def compiled(function: Any) -> Any:
     sys.modules[MODULE] = PLACE
     names = vars(PLACE)
     needed = {name: own[name] for name in names_needed(function.__code__, own)}
-    names.update({**own["__builtins__"], **needed, "__builtins__": builtins})
+    # What the case calls like something of torch's is left as it is for functions that were compiled before.
+    names.update({name: value for name, value in own["__builtins__"].items() if name not in own})
+    names.update(needed, __builtins__=builtins)
 
     def opened(known: Any) -> Any:
         missing = sorted(set(foreign_names(known.__code__)) - own.keys() - own["__builtins__"].keys())

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, Sequence, Set
 
 import torch
 
-from conformance.worker.runner import CaseRun
+from conformance.worker.case_run import CaseRun
 from conformance.worker.values import is_node
 from conformance.worker.watched import Watched
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import types
-from typing import Any, Callable, Dict, FrozenSet
+from typing import Any, Callable, Dict, FrozenSet, Set
 
 import torch
 
@@ -72,6 +72,10 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     return dense.to(dtype=dtype, copy=True)
 
 
+def is_function_of(names: Dict[str, Any], value: object) -> bool:
+    return isinstance(value, types.FunctionType) and value.__globals__ is names
+
+
 @functools.lru_cache(maxsize=None)
 def names_in(code: types.CodeType) -> FrozenSet[str]:
     """Return the names that an expression looks up, also in inner lambdas and comprehensions."""
@@ -90,6 +94,31 @@ def in_double_precision(evaluate: Callable[[], Any]) -> Any:
         torch.set_default_dtype(default)
 
 
+def add_copies(copies: Dict[str, Any], code: types.CodeType, names: Dict[str, Any]) -> None:
+    """Add copies of the variables that code looks up. A function of the case is one that looks up copies itself."""
+    waiting = [code]
+    known: Set[str] = set()
+    while waiting:
+        needed = {name for name in names_in(waiting.pop()) if name in names and not name.startswith("__")} - known
+        known |= needed
+        for name in needed:
+            if is_function_of(names, names[name]):
+                waiting.append(names[name].__code__)
+                copies[name] = looking_up(names[name], copies)
+            else:
+                copies[name] = reference_of(names[name])
+
+
+def looking_up(function: types.FunctionType, names: Dict[str, Any]) -> types.FunctionType:
+    """Return a function with other globals, and with copies of what it has captured."""
+    cells = tuple(types.CellType(reference_of(cell.cell_contents)) for cell in function.__closure__ or ())
+    made = types.FunctionType(
+        function.__code__, names, function.__name__, reference_of(function.__defaults__), cells or None
+    )
+    made.__kwdefaults__ = reference_of(function.__kwdefaults__)
+    return made
+
+
 class References:
     """Evaluates expressions with the current values of a case's variables."""
 
@@ -98,9 +127,7 @@ class References:
 
     def evaluate(self, code: types.CodeType, names: Dict[str, Any]) -> Any:
         copies: Dict[str, Any] = {"__builtins__": self.offered, "__name__": names["__name__"]}
-        for name in names_in(code):
-            if name in names and not name.startswith("__"):
-                copies[name] = reference_of(names[name])
+        add_copies(copies, code, names)
         copies.setdefault("device", "cpu")
         copies["dtype"] = torch.float64
         return in_double_precision(lambda: eval(code, copies))

@@ -19,7 +19,7 @@ from conformance.worker.checks import difference_of
 from conformance.worker.failures import failure, failures_of_error, failures_of_warnings, may_have_other_words
 from conformance.worker.lacking import why_lacking
 from conformance.worker.modes import in_mode_of
-from conformance.worker.reference import in_double_precision, names_in, reference_of
+from conformance.worker.reference import add_copies, in_double_precision
 from conformance.worker.storage import why_hidden
 from conformance.worker.values import Unobservable, event_of, one_line, plain
 
@@ -209,7 +209,7 @@ def evaluated(expected: Any) -> Any:
 def reference(function: Any) -> Any:
     """Evaluate an expression on copies of the case's tensors: on the CPU, in double precision, without a graph."""
     names = dict(function.__globals__)
-    names.update({name: reference_of(names[name]) for name in names_in(function.__code__) if name in names})
+    add_copies(names, function.__code__, function.__globals__)
     names["dtype"] = torch.float64
     if names.get("device") is DEVICE:
         names["device"] = "cpu"

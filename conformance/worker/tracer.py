@@ -13,8 +13,8 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
+from conformance.worker.case_run import CaseRun, is_log
 from conformance.worker.holdings import held
-from conformance.worker.runner import CaseRun, is_log
 from conformance.worker.values import is_node, name_of_node
 from conformance.worker.watched import Watched
 

@@ -11,8 +11,10 @@ import torch
 from running import HEAD
 
 from conformance.cli import main as cli
+from conformance.cli import mutate
 from conformance.cli.attempt import torch_of
 from conformance.cli.explain import seen_after
+from conformance.execution import formulas
 from conformance.execution.faults import FAULTS, fitting
 from conformance.language.files import shipped_cases
 from conformance.language.reader import parse_cases
@@ -202,6 +204,27 @@ def test_mutate_plants_the_faults_that_fit(own: Path, capsys: pytest.CaptureFixt
     told = json.loads(said(capsys, 0, *arguments))
     assert [(each["what"], each["is_seen"]) for each in told["faults"]] == [("detach() copies", True)]
     assert [each["is_seen"] for each in told["expectations"]] == [True]
+
+
+def test_mutate_breaks_the_formulas_of_a_case_about_derivatives(
+    own: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formulas, "KINDS", ("sign",))
+    monkeypatch.setattr(mutate, "fitting", lambda *_: [])
+    steps = "      - x = tensor([0.0], requires_grad=True)\n      - (x.relu() * 2).sum().backward()\n"
+    text = f"{OWN}{steps}      - expect: {{x: {{grad: [0.0]}}}}\n".replace(RULE, "subgrad.relu-zero")
+    (own / "mine.yaml").write_text(text, encoding="utf-8")
+    arguments = ("mutate", "mine.yaml::c", "--trust", "--python", forks.python())
+    lines = said(capsys, 1, *arguments).splitlines()
+    assert lines[-4:] == [
+        "faults of torch:",
+        "  MulBackward0, sign: NOT NOTICED, pass",
+        "  ReluBackward0, sign: changes no number here",
+        "  SumBackward0, sign: NOT NOTICED, pass",
+    ]
+    (own / "mine.yaml").write_text(text.replace("0.0", "2.0"), encoding="utf-8")
+    told = json.loads(said(capsys, 0, *arguments, "--format", "json"))
+    assert [each["is_seen"] for each in told["faults"]] == [True, True, True]
 
 
 def test_faults_fit_by_rule_or_else_by_check() -> None:

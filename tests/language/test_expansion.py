@@ -12,8 +12,10 @@ from running import RULES, request_of, running_engine
 from samples import parse_at
 from shipped import all_cases, rules
 
+from conformance.language.expansion import quiet, with_note
 from conformance.language.files import shipped_cases
 from conformance.language.reader import parse_cases
+from conformance.language.yaml import read_document
 from conformance.model.case import Case
 from conformance.model.rule import Rule
 from conformance.worker.engine import Engine
@@ -359,3 +361,29 @@ def assert_shown(cases: list[Case], known: dict[str, Rule]) -> None:
         assert case.written_out
         again = parse_at(case.text, case.line, case.file, known)
         assert (again.steps, again.digest, again.title) == (case.steps, case.digest, case.title), case.id
+
+
+STEPS = """\
+- a = ones(1)
+- {do: a.sum(), raises: RuntimeError}
+- {do: a.sum(), warns: w}
+- when: {torch: ">=2.0", steps: [a.exp(), {do: a.log()}]}
+- expect: {a: 1}
+"""
+
+
+def test_each_statement_of_a_quiet_step_gives_no_warning_and_a_note_stands_before_the_first() -> None:
+    steps = read_document(STEPS, "t.yaml").value
+    exp, log = {"do": "a.exp()", "warns": "none"}, {"do": "a.log()", "warns": "none"}
+    assert [quiet(step).plain for step in steps] == [
+        {"do": "a = ones(1)", "warns": "none"},
+        {"do": "a.sum()", "raises": "RuntimeError", "warns": "none"},
+        {"do": "a.sum()", "warns": "w"},
+        {"when": {"torch": ">=2.0", "steps": [exp, log]}},
+        {"expect": {"a": 1}},
+    ]
+    noted = [with_note(step, "# n\n").plain for step in steps]
+    assert noted[0] == "# n\na = ones(1)"
+    assert noted[1] == {"do": "# n\na.sum()", "raises": "RuntimeError"}
+    assert noted[3] == {"when": {"torch": ">=2.0", "steps": ["# n\na.exp()", {"do": "a.log()"}]}}
+    assert noted[4] == steps[4].plain

@@ -81,6 +81,20 @@ def test_every_mapping_of_a_shipped_schema_is_closed(name: str) -> None:
             assert part.get("additionalProperties") is not None, part
 
 
+def test_each_key_of_the_case_language_says_what_it_is_for() -> None:
+    keys = [item for part in every_part(CASE_SCHEMA) for item in part.get("properties", {}).items()]
+    assert len(keys) > 90
+    assert [name for name, part in keys if not part.get("description")] == []
+
+
+def every_part(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield each mapping in a schema, the definitions among them."""
+    if isinstance(schema, dict):
+        yield schema
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from every_part(inner)
+
+
 @pytest.mark.slow
 def test_both_accept_the_cases_of_the_suite() -> None:
     read = dict(documents((path.name, path.read_bytes()) for path in CASE_FILES))

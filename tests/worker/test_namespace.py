@@ -6,6 +6,7 @@ import itertools
 import threading
 import types
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -358,6 +359,19 @@ def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
     for code in (first.__code__, *(inner for inner in first.__code__.co_consts if hasattr(inner, "co_filename"))):
         assert code.co_filename.startswith("t.yaml")
         assert not Path(code.co_filename).exists()
+
+
+def test_a_function_keeps_its_names_when_another_one_is_compiled(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "compile", lambda function, **_: partial(function))
+    steps = """
+- ones = tensor([2.0])
+- 'first = compiled(lambda t: t * ones)'
+- 'second = compiled(lambda t: t + 1)'
+- expect: {"first(tensor([3.0]))": 6, "second(tensor([3.0]))": 4}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 
 
 @each("given", ["nn.Linear(1, 1)", "torch.sin", "checkpoint", "Tensor.sin", "1"])

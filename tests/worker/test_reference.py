@@ -248,6 +248,28 @@ class NeverCopied(torch.Tensor):  # type: ignore[misc]
         raise NotImplementedError("clone")
 
 
+FUNCTIONS = [
+    "c = tensor([2.0, 3.0])",
+    "def inner(x, by=c):\n    calls.append(1)\n    return x * by + tensor([1.0, 1.0])",
+    "calls, outer = [], lambda x: inner(x) * c",
+    "def makes(held):\n    return lambda x, *, by=held: x * by / held",
+    "made = makes(c)",
+]
+
+
+def test_a_function_of_the_case_computes_with_copies_on_the_cpu_whatever_the_target(engine: Engine) -> None:
+    steps = ["a = ones(3)", "made = lambda: tensor([1.0, 2.0])", {"expect": {"len(a)": "int(made().sum())"}}]
+    case = case_of("\n".join(f"- {json.dumps(step)}" for step in steps))
+    assert engine.run(request_of(case, device="meta"))["status"] == "pass"
+
+
+def test_a_function_that_an_expectation_calls_leaves_the_case_as_it_was(engine: Engine) -> None:
+    found = outcome_of(
+        engine, [*FUNCTIONS, "outer(c)"], "outer(c): 'tensor([10.0, 30.0])'", "made(c): made(c)", "len(calls): 2"
+    )
+    assert found["status"] == "pass", found
+
+
 def test_a_module_is_copied_without_copying_on_its_device() -> None:
     module: Any = torch.nn.Sequential(torch.nn.LSTM(2, 3), torch.nn.Linear(3, 3, bias=False))
     module[1].tied = module[1].weight

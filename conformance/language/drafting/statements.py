@@ -106,6 +106,8 @@ class Converter:
     def statement(self, node: ast.stmt) -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)) or sets_device(node):
             return
+        if isinstance(node, ast.AnnAssign) and node.value is None:  # says of what type a name will be
+            return
         lacking = self.lacking(node)
         if lacking:
             self.cannot(f"nothing says what {lacking} is", "write it before")

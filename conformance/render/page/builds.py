@@ -79,7 +79,7 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
     """Return the facts of a build by name; all of them are displayed on the page of the build."""
     build, run, suite = report.build, report.header.run, report.header.suite
     toolkits = [f"{name} {version}" for name, version in (("CUDA", build.cuda), ("HIP", build.hip)) if version]
-    return [
+    facts = [
         ("torch", build.torch),
         ("commit", build.git),
         *(
@@ -88,13 +88,14 @@ def facts_of(report: Report) -> list[tuple[str, str]]:
         ),
         ("compiled", ", ".join(["debug" if build.debug else "release", *toolkits])),
         ("Python", f"{build.implementation} {build.python}"),
-        ("system", f"{build.system} ({build.platform})"),
+        ("system", f"{build.system} ({build.platform})" if build.platform else build.system),
         ("installed in", build.path),
         ("interpreter", build.executable),
         ("run", f"{run.started} to {report.footer.finished if report.footer is not None else '…'}"),
         ("called with", " ".join([*([run.command] if run.command != "pytest" else []), *run.arguments]) or "nothing"),
         ("suite", f"{suite.version}, commit {suite.commit or 'unknown'}, cases {suite.cases}"),
     ]
+    return [(name, value) for name, value in facts if value]
 
 
 DEVICE_FACTS = ("Device", "Name", "How many", "Driver", "Why absent")

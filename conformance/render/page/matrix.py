@@ -104,10 +104,7 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
             for column in matrix.columns
         ],
         "dtypes": dtypes, "messages": list(notes.messages), "topics": list(topics), "files": list(files),
-        "rules": [
-            [name, rule.text, rule.level, rule.link, rule.topic, rule.since, rule.upgrade]
-            for name, rule in matrix.rules.items()
-        ],
+        "rules": [[name, rule.text] for name, rule in matrix.rules.items()],
         "cases": [
             [case.id, case.title, topics[case.topic], int(case.level == "observed"),
              [rules[rule] for rule in case.rules], files[case.file], case.line]
@@ -115,6 +112,11 @@ def index_of(matrix: Matrix, own: Report | None = None) -> dict[str, Any]:
         ],
         "revisions": revisions_of(matrix), "variants": variants_of(matrix),
     }  # fmt: skip
+
+
+def backgrounds_of(matrix: Matrix) -> list[list[str]]:
+    """Return what else there is to say of each rule, once a case is opened."""
+    return [[rule.level, rule.link, rule.since, rule.upgrade] for rule in matrix.rules.values()]
 
 
 class Notes:

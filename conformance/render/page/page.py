@@ -1,8 +1,9 @@
 """The compatibility report as one self-contained HTML page.
 
 The page holds an index, which it unpacks when it is opened; the details of the cases in parts, which it unpacks when
-one of their cases is opened; what cases expect otherwise on other releases, for the changes between two; and what they
-went through in the last nights, if that was kept.
+one of their cases is opened; what cases expect otherwise on other releases, for the changes between two; the background
+of the pages of cases: where rules come from, and what scripts bring along; and what cases went through in the last
+nights, if that was kept.
 Each is deflated JSON in base64, which is small and can't contain markup.
 """
 
@@ -24,7 +25,7 @@ from conformance.model.report import CaseRecord, Report, now
 from conformance.model.status import STATUSES
 from conformance.render.page.details import NOTHING_KEPT, Keepers, details_of, inputs_of
 from conformance.render.page.expected import expected_of
-from conformance.render.page.matrix import Matrix, index_of, matrix_of
+from conformance.render.page.matrix import Matrix, backgrounds_of, index_of, matrix_of
 from conformance.render.page.over_time import over_time
 from conformance.render.page.tables import tables
 from conformance.render.script.script import Script, snippets_for
@@ -68,8 +69,8 @@ def page_of(  # noqa: PLR0913 - each says something else that the page tells
     matrix = matrix_of(reports)
     last = 1 + -(-len(matrix.cases) // CHUNK)
     past = over_time(matrix, nights)
-    places = {"chunk": CHUNK, "last": last, "nights": last + 1 if past else 0}
-    index = {**index_of(matrix, own), **tables(), **places, "snippets": snippets_for(matrix.reports)}
+    places = {"chunk": CHUNK, "last": last, "background": last + 1, "nights": last + 2 if past else 0}
+    index = {**index_of(matrix, own), **tables(), **places}
     parts = [packed(index)]
     releases = [report.build.torch for report in matrix.reports]
     for at in range(0, len(matrix.cases), CHUNK):
@@ -77,6 +78,7 @@ def page_of(  # noqa: PLR0913 - each says something else that the page tells
         inputs = encoded([releases, *(inputs_of(*each) for each in chunk)])
         parts.append(kept.part(inputs, partial(part_of, chunk, suite, kept)))
     parts.append(packed(expected_of(matrix, lambda case: suite.case_of((case.id, case.digest)))))
+    parts.append(packed({"rules": backgrounds_of(matrix), "snippets": snippets_for(matrix.reports)}))
     if past:
         parts.append(packed(past))
     style, script = assets()

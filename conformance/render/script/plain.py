@@ -21,13 +21,18 @@ def plain_text(case: Case, torch: str) -> str:
 
     What only the suite can check is a comment. Functions of the suite that a case uses are named at the top.
     """
-    lines = [line for step in case.steps if applies(step, torch) for line in lines_of(chosen(step, torch))]
-    body = "\n".join(lines)
+    body = body_of(case, torch)
     try:
         first = "\n".join(head(body, CPU))
     except NotPlain:
         first = comment("uses functions of the suite; the page has a script that brings them along")
     return f"{first}\n\n{body}\n"
+
+
+def body_of(case: Case, torch: str) -> str:
+    """Return the statements and assertions of a case alone, without the imports and functions that they need."""
+    lines = [line for step in case.steps if applies(step, torch) for line in lines_of(chosen(step, torch))]
+    return "\n".join(lines)
 
 
 def lines_of(step: Step) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -300,7 +300,20 @@ def test_the_script_is_copied_as_it_is_shown(opened: Opener, address: str) -> No
 def test_known_issues_are_named_with_their_link(opened: Opener, address: str) -> None:
     page = opened(f"{address}#case/late")
     assert page.get_by_role("link", name="upstream").get_attribute("href") == "https://example.org/issues/1"
-    assert "Late since ever." in page.locator("#sheet").inner_text()
+    assert page.locator(".failure .issue").all_inner_texts() == ["Late since ever. upstream"]
+
+
+def test_a_known_issue_that_is_not_reported_is_written_up_to_be_reported(shown: Shower) -> None:
+    late = failed(status="known", issue=Issue(status="fail", reason="It is late."))
+    reports = [report({("a", CPU): late}, cases=[valid_case("a")], torch=torch) for torch in ("2.0.0", "2.1.0")]
+    page = shown(*reports, fragment="#case/a")
+    told = "It is late. Not known to be reported; it can be copied as a bug report."
+    assert page.locator(".failure .issue").all_inner_texts() == [told]
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.taken = text; }")
+    page.get_by_role("button", name="Copy this as a bug report, with the script below").click()
+    taken = page.evaluate("window.taken")
+    assert taken.startswith("The case a\n\nIt is late.\n\nOn torch 2.0.0 py3.11 on cpu:\n\n- a.grad: expected 1")
+    assert "".join(page.locator("pre.script").all_text_contents()).rstrip() in taken
 
 
 def test_the_page_of_a_build_says_what_was_planned_and_why_some_was_not_run(opened: Opener, address: str) -> None:
@@ -492,22 +505,69 @@ def test_a_case_leads_to_those_that_do_much_the_same(opened: Opener, address: st
     expect(page.locator("#sheet h1")).to_have_text("It breaks on the new release")
 
 
-def test_a_page_that_was_cut_off_or_damaged_says_so(browser: Browser, address: str, tmp_path: Path) -> None:
-    whole = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
-    index, details = (whole.index(f'id="part-{number}"') for number in (0, 1))
-    damaged = [whole[: place + 60] + "AAAA" + whole[place + 64 :] for place in (index, details)]
-    cases = {
-        "cut off": (whole[: details + 40], "", "If nothing follows, this file was cut off"),
-        "damaged": (damaged[0], "", "The file is damaged"),
-        "a damaged part": (damaged[1], "#case/holds", "The file is damaged"),
-    }
-    for name, (text, fragment, told) in cases.items():
-        path = tmp_path / f"{name}.html"
+@pytest.fixture
+def opened_as_it_is(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
+    """Give a function that opens the text of a page, whatever the browser says of it."""
+    pages: list[Page] = []
+
+    def open_text(text: str, fragment: str = "") -> Page:
+        path = tmp_path / f"{len(pages)}.html"
         path.write_text(text, encoding="utf-8")
-        page = browser.new_page()
-        page.goto(f"{path.as_uri()}{fragment}")
-        expect(page.locator("main")).to_contain_text(told)
+        pages.append(browser.new_page())
+        pages[-1].goto(path.as_uri() + fragment)
+        return pages[-1]
+
+    yield open_text
+    for page in pages:
         page.close()
+
+
+def parts_of(text: str) -> list[int]:
+    """Return where the parts of a page begin."""
+    return [match.end() for match in re.finditer(r'id="part-\d+">', text)]
+
+
+def test_a_page_that_was_cut_off_says_so_and_shows_what_it_can(opened_as_it_is: Opener, address: str) -> None:
+    whole = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
+    index, details, *_, last = parts_of(whole)
+    script = whole.index('"use strict"')
+    for place in (whole.index("Unpacking") + 200, index + 40, script + 999):
+        page = opened_as_it_is(whole[:place])
+        expect(page.locator("main")).to_contain_text("If nothing follows, this file was cut off or damaged")
+    told = {details - 38: "0 of 5 cases can be opened", details + 40: "0 of 5 cases", last + 40: "5 of 5 cases"}
+    for place, count in told.items():
+        page = opened_as_it_is(whole[:place])
+        expect(page.locator("header")).to_contain_text(f"Cut off: the end of this file is missing. {count}")
+        expect(page.locator("#found")).to_have_text("5 cases in 4 columns")
+    page.goto(page.url + "#case/breaks")
+    expect(page.locator("#sheet")).to_contain_text("observed true")
+    page = opened_as_it_is(whole)
+    expect(page.locator("#wait")).to_have_count(0)
+    expect(page.locator(".notice", has_text="Cut off")).to_have_count(0)
+
+
+def test_a_damaged_part_is_told_where_it_would_be_and_the_rest_is_shown(opened_as_it_is: Opener, address: str) -> None:
+    whole = Path(address.removeprefix("file://")).read_text(encoding="utf-8")
+    index, details, expected, background, nights = parts_of(whole)
+
+    def damaged(place: int, fragment: str = "") -> Page:
+        return opened_as_it_is(whole[: place + 60] + "AAAA" + whole[place + 64 :], fragment)
+
+    expect(damaged(index).locator("main")).to_contain_text("The file is damaged")
+    page = damaged(details, "#case/breaks")
+    expect(page.locator(".notice", has_text="Damaged")).to_contain_text("The file is damaged")
+    expect(page.locator("#sheet h1")).to_have_text("It breaks on the new release")
+    expect(page.get_by_role("region", name="Outcomes")).to_contain_text("b.is_leaf: expected false, observed true")
+    page = damaged(expected, f"#changes?from={OLD_BUILD}%2Fcpu&to={NEW_BUILD}%2Fcpu")
+    expect(page.locator(".notice", has_text="Damaged")).to_be_visible()
+    expect(page.locator("table.changes").first).to_contain_text("It breaks on the new release")
+    page = damaged(background, "#case/breaks")
+    expect(page.locator("#sheet")).to_contain_text("The file is damaged")
+    expect(page.get_by_role("list", name="Rules")).to_contain_text("r.one")
+    expect(page.locator("table.steps")).to_contain_text("observed true")
+    page = damaged(nights, "#case/breaks")
+    expect(page.locator("#sheet")).to_contain_text("The file is damaged")
+    expect(page.locator("table.steps")).to_contain_text("observed true")
 
 
 def test_arrows_open_and_close_a_row_and_keep_the_focus(opened: Opener, address: str) -> None:
@@ -885,7 +945,7 @@ def test_the_skip_link_keeps_the_view(opened: Opener, address: str) -> None:
 
 
 def test_an_issue_with_another_kind_of_link_or_none_has_no_link(shown: Shower) -> None:
-    for link, said in (("javascript:alert(1)", "upstream: javascript:alert(1)"), ("", "not known to be reported")):
+    for link, said in (("javascript:alert(1)", "upstream: javascript:alert(1)"), ("", "Not known to be reported")):
         known = failed(status="known", issue=Issue(status="fail", reason="It is late.", link=link))
         page = shown(report({("a", CPU): known}, cases=[valid_case("a")]), fragment="#case/a")
         assert page.get_by_role("link", name="upstream").count() == 0

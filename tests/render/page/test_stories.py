@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from chromium import NEEDED, Opener
 from msgspec.structs import replace
 from places import ROOT
@@ -122,6 +123,15 @@ def test_who_upgrades_from_2_6_to_2_13_sees_each_change_of_behaviour_on_one_scre
             assert "→" in row.locator("td").last.inner_text()
     advice = "Pass the values of a dict, not the dict, where older releases must work too."
     assert advice in (behaviour.text_content() or "")
+
+
+def test_axe_finds_nothing_where_each_change_stands_open(opened: Opener, pages: dict[str, str]) -> None:
+    page = opened(pages["released"], viewport=WIDE, bypass_csp=True)
+    page.locator("#upgrade").get_by_role("link", name="2.6.0").click()
+    expect(page.get_by_role("region", name="behaviour changed")).to_be_visible()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.locator(".words[open]").count() > 10
+    assert [(entry["id"], entry["nodes"][0]["html"]) for entry in Axe().run(page).response["violations"]] == []
 
 
 def test_a_vendor_with_a_red_column_gets_to_lines_that_show_the_largest_cause(

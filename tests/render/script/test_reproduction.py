@@ -10,7 +10,7 @@ import torch
 from loops import each
 from running import FIRST, case_of, known_issues
 from samples import build
-from shipped import one_of, telling
+from shipped import spread, telling
 
 from conformance.execution.program import chosen
 from conformance.language import versions
@@ -24,7 +24,7 @@ from conformance.render.script.reproduction import reproduction_of
 
 RELEASE = torch.__version__
 CPU = target_of("cpu-float32")
-EVERY = 60  # of how many reproductions one is run
+MOST = 80  # reproductions that are run
 RUNNER = """
 import contextlib, io, json, os, sys, warnings
 import torch
@@ -91,7 +91,7 @@ def complaints(given: list[tuple[str, str]]) -> list[str]:
 def test_reproductions_hold_where_torch_does_what_cases_expect() -> None:
     every = reproductions()
     assert len(every) > 2000
-    assert complaints(list(one_of(EVERY, every))) == []
+    assert complaints(list(spread(MOST, every))) == []
 
 
 RAISES = "- do: ones(2){}\n  raises: {{type: RuntimeError, match: nothing}}\n"

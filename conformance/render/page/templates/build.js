@@ -67,7 +67,7 @@ function linkToCause(view, build, [cause, counts]) {
 function reasons(view, build) {
   const lacking = build.causes.filter(([cause]) => !model.index.causes[cause][3]);
   if (build.why.length + lacking.length === 0) return [];
-  const rows = build.why.map(([target, status, reason, count]) => h("tr", {}, h("th", { scope: "row" }, target), h("td", {}, sign(status), ` ${status}`), h("td", {}, String(count)), h("td", {}, reason)));
+  const rows = build.why.map(([target, status, reason, count]) => h("tr", {}, h("th", { scope: "row" }, target), h("td", {}, signBeside(status), ` ${status}`), h("td", {}, String(count)), h("td", {}, reason)));
   const more = lacking.slice(0, MOST_ENTRIES).map((own) => h("tr", {}, h("th", { scope: "row" }, own[2].join(", ")), h("td", {}, Object.keys(own[1]).join(", ")), h("td", { class: "status" }, ...linkToCause(view, build, own)), h("td", {}, titleOf(own))));
   return [h("h3", {}, "Why cases were not run"), scrollingTable("Reasons", ["Targets", "Status", "Cases", "Reason"], [...rows, ...more, moreOf(lacking, "tr")])];
 }

@@ -1,6 +1,7 @@
 // The page of one case: its rules, its outcome on each build, its steps, its graph, and how to run it.
 
-const SOURCE = /^https:\/\/github\.com\/[^?#]*\/blob\//; // where the link of a rule leads into code
+// What the link of a rule is called, by where it leads; all others are documentation.
+const SORTS = { source: /\/blob\//, issue: /\/issues\//, "pull request": /\/pull\// };
 const FEW_BUILDS = 3; // of which all outcomes are shown at once
 const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
 
@@ -11,36 +12,51 @@ const MOST_ENTRIES = 1000; // of one list; a browser takes seconds to draw more
  * @param {View} view
  * @param {Case} item
  * @param {Details} details
+ * @param {Background} behind
  */
-function caseSheet(view, item, details) {
+function caseSheet(view, item, details, behind) {
   const groups = groupsOf(item, details);
   const red = groups.filter((group) => group.outcome && statusNamed(group.status).is_wrong);
-  return [
+  const heading = [
     h("h1", { tabindex: "-1" }, item.title),
     h("p", { class: "meta" }, h("code", {}, item.id), ` ${item.level} · ${model.index.topics[item.topic]} · ${item.file}:${item.line}`),
+  ];
+  if (details.damage) {
+    return [...heading, notice("Damaged", details.damage), h("h2", {}, "Rules"), rulesOf(view, item, behind),
+      h("h2", {}, "Outcomes"), ...rangesOf(item), outcomeTable(view, item, details), nightsOfCase(item)];
+  }
+  return [
+    ...heading,
     h("p", { class: "why" }, details.why),
-    ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details)),
-    h("h2", {}, "Rules"), rulesOf(view, item),
+    ...red.toSorted((one, other) => Number(statusNamed(other.status).is_red) - Number(statusNamed(one.status).is_red)).map((group) => failureOf(view, item, group, groups, details, behind)),
+    h("h2", {}, "Rules"), rulesOf(view, item, behind),
     h("h2", {}, "Outcomes"), ...rangesOf(item), h("details", { open: model.columns.length <= FEW_BUILDS }, h("summary", {}, "On each build"), outcomeTable(view, item, details)), nightsOfCase(item),
-    ...knownIssues(groups),
     ...unobservedIn(groups),
     h("h2", {}, "Steps"), stepTable(item, details, groups),
     h("h2", {}, "The graph that it builds"), ...graphSection(details),
     relatedSection(view, item),
-    h("h2", {}, "Run it"), ...runSection(item, details),
+    h("h2", {}, "Run it"), ...runSection(item, details, behind),
     h("h2", {}, "The text of the case"), h("pre", { class: "code", tabindex: "0" }, dedented(details.yaml.split("\n"))),
     details.source.length > 0 && h("p", { class: "hint" }, `From ${details.source.join(", ")}.`),
   ];
 }
 
-/** @param {View} view @param {Case} item */
-function rulesOf(view, item) {
+/** @param {View} view @param {Case} item @param {Background} behind */
+function rulesOf(view, item, behind) {
   const entries = item.rules.slice(0, MOST_ENTRIES).map((rule) => {
-    const [id, text, level, link, , since, upgrade] = model.index.rules[rule];
-    return h("li", {}, text, " ", h("span", { class: "hint" }, inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id)),
-      ` ${level}, since ${since} · `, outward(link, SOURCE.test(link) ? "source" : "documentation")), upgrade !== "" && h("p", { class: "hint" }, `Upgrading: ${upgrade}`));
+    const [id, text] = model.index.rules[rule];
+    const named = inward(view, { page: "", id: "", q: id }, {}, h("code", {}, id));
+    if (behind.damage) return h("li", {}, text, " ", h("span", { class: "hint" }, named));
+    const [level, link, since, upgrade] = behind.rules[rule];
+    return h("li", {}, text, " ", h("span", { class: "hint" }, named, ` ${level}, since ${since} · `, outward(link, sortOf(link))),
+      upgrade !== "" && h("p", { class: "hint" }, `Upgrading: ${upgrade}`));
   });
   return h("ul", { class: "rules", "aria-label": "Rules" }, ...entries, moreOf(item.rules, "li"));
+}
+
+/** Return what the link of a rule is called. @param {string} link */
+function sortOf(link) {
+  return (link.startsWith("https://github.com/") && Object.entries(SORTS).find(([, pattern]) => pattern.test(link))?.[0]) || "documentation";
 }
 
 /** Return a section of the cases that are most like one, with their outcomes on the build of the verdict; it is filled later. @param {View} view @param {Case} item */
@@ -132,7 +148,7 @@ function outcomeTable(view, item, details) {
     const notes = [message >= 0 && model.index.messages[message], conditionOf(item.number, column) && `expected for torch ${conditionOf(item.number, column)}`,
       isEdited(item.number, column) && RAN_OTHER_REVISION, outcome?.line && `line ${outcome.line}`];
     return [h("tr", {}, h("th", { scope: "row" }, inward(view, { page: "build", id: column.build.id }, {}, `torch ${column.build.torch}`), ` ${column.build.label.join(" ")}`),
-      h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, sign(status), ` ${status}`), h("td", { class: "message" }, notes.filter(Boolean).join("; ")))];
+      h("td", {}, column.device), h("td", {}, dtype), h("td", { class: "status" }, signBeside(status), ` ${status}`), h("td", { class: "message" }, notes.filter(Boolean).join("; ")))];
   }));
   return scrollingTable("Outcomes", ["Build", "Device", "Dtype", "Outcome", "Message"], rows);
 }
@@ -167,27 +183,28 @@ function rangesIn(columns) {
     : [`${run[0].build.release} to ${run[run.length - 1].build.release} on ${run[0].device} (${run.length} builds)`]);
 }
 
-/** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups @param {Details} details */
-function failureOf(view, item, group, groups, details) {
+/** @param {View} view @param {Case} item @param {Group} group @param {Group[]} groups @param {Details} details @param {Background} behind */
+function failureOf(view, item, group, groups, details, behind) {
   const outcome = /** @type {Outcome} */ (group.outcome);
   const failures = outcome.failures || [];
   const rows = failures.slice(0, MOST_ENTRIES).map((failure) => h("tr", {}, h("th", { scope: "row" }, failure.path || "the step"),
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
   return h("section", { class: "failure" },
-    h("h2", {}, sign(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)),
+    h("h2", {}, signBeside(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)), ...issueOf(outcome),
     rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
     Boolean(outcome.reason) && h("p", {}, outcome.reason), ...causeOf(view, item, group),
-    ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)]),
+    ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)], scriptOf(details, behind).join("")),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called from ${item.file}:${line}, ${name}`)),
     Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The end of the worker's output"), h("pre", { tabindex: "0" }, outcome.stderr)));
 }
 
-/** Return the lines that reproduce a failure, and buttons that copy them, alone or as the text of a report. @param {Case} item @param {Group} group @param {string} [text] */
-function reproductionOf(item, group, text) {
-  if (!text) return [];
+/** Return the lines that reproduce a failure, and buttons that copy them, alone or as the text of a report; without lines, the report has the script. @param {Case} item @param {Group} group @param {string | undefined} text @param {string} script */
+function reproductionOf(item, group, text, script) {
+  if (!text && !script) return [];
   const [column] = [...group.columns].map((number) => model.columns[number]);
   const failures = (group.outcome?.failures || []).slice(0, MOST_ENTRIES).map((failure) => `- ${failure.path || "the step"}: expected ${failure.expected}, observed ${failure.observed}`);
-  const report = [item.title, "", `On ${longName(column)}:`, "", ...failures, "", "```python", text.trimEnd(), "```", ""].join("\n");
+  const report = [item.title, "", ...(group.outcome?.issue ? [group.outcome.issue.reason, ""] : []), `On ${longName(column)}:`, "", ...failures, "", "```python", (text || script).trimEnd(), "```", ""].join("\n");
+  if (!text) return [copyButton("this as a bug report, with the script below", report)];
   return [h("h3", {}, "In plain torch"), h("pre", { class: "code script", tabindex: "0" }, text.trimEnd()), copyButton("these lines", text), copyButton("them as a bug report", report)];
 }
 
@@ -202,17 +219,10 @@ function causeOf(view, item, group) {
   });
 }
 
-/** Return the known issues that outcomes match, each once. @param {Group[]} groups */
-function knownIssues(groups) {
-  /** @type {Map<string, HTMLElement>} */
-  const entries = new Map();
-  for (const { status, outcome } of groups) {
-    const issue = outcome?.issue;
-    if (!issue || entries.has(issue.reason + issue.link)) continue;
-    const link = issue.link ? outward(issue.link, "upstream") : h("span", { class: "hint" }, "not known to be reported");
-    entries.set(issue.reason + issue.link, h("li", {}, sign(status), ` ${issue.reason} `, link));
-  }
-  return entries.size > 0 ? [h("h2", {}, "Known issues"), h("ul", {}, ...entries.values())] : [];
+/** Return the known issue that an outcome matches, with where it is reported. @param {Outcome} outcome */
+function issueOf({ issue }) {
+  if (!issue) return [];
+  return [h("p", { class: "issue" }, `${issue.reason} `, issue.link ? outward(issue.link, "upstream") : h("span", { class: "hint" }, "Not known to be reported; it can be copied as a bug report."))];
 }
 
 /** Return the expectations that devices could not show, which were left out. @param {Group[]} groups */
@@ -259,10 +269,10 @@ function stepTable(item, details, groups) {
 function stepCell(group, failedAt, number) {
   if (failedAt < 0) return h("td", { class: "skipped" }, `unknown: ${group.status}`);
   if (number > failedAt) return h("td", { class: "skipped" }, "not reached");
-  if (number < failedAt) return h("td", { class: "held" }, sign("pass", "as expected"), " as expected");
+  if (number < failedAt) return h("td", { class: "held" }, signBeside("pass"), " as expected");
   const failures = (group.outcome?.failures || []).map((failure) => h("li", {}, `${failure.path || "step"}: `,
     h("span", { class: "hint" }, "expected "), h("code", {}, failure.expected), h("span", { class: "hint" }, ", observed "), h("code", {}, failure.observed)));
-  return h("td", { class: "diverged" }, sign(group.status), ` ${group.status} here`, h("ul", {}, ...failures), group.outcome?.reason || "");
+  return h("td", { class: "diverged" }, signBeside(group.status), ` ${group.status} here`, h("ul", {}, ...failures), group.outcome?.reason || "");
 }
 
 /** Return lines of YAML without the indentation that they share. @param {string[]} lines */
@@ -283,18 +293,25 @@ function graphSection(details) {
   ];
 }
 
-/** @param {Case} item @param {Details} details */
-function runSection(item, details) {
+/** @param {Case} item @param {Details} details @param {Background} behind */
+function runSection(item, details, behind) {
   const [column, dtype] = shownTarget(item);
   const target = column ? `[${[column.device, dtype].filter(Boolean).join("-")}]` : "";
   const asked = `${visible(column?.build.command || "pytest")} ${shellQuoted(`${item.file}::${item.id}${target}`)}`;
   const command = [h("p", {}, "Within the suite:"), h("pre", { class: "code", tabindex: "0" }, asked), copyButton("the command", asked)];
   if (!details.script) return [...command, h("p", { class: "hint" }, "There is no stand-alone script: the suite that made this page does not have the case as it was run.")];
-  const [parts, body] = details.script;
-  const functions = parts.map((name) => model.index.snippets[name]).join("");
+  if (behind.damage) return [...command, h("p", {}, behind.damage)];
+  const [functions, body] = scriptOf(details, behind);
   return [...command, h("p", {}, "Without the suite, in plain torch (", h("code", {}, "python script.py [DEVICE [DTYPE]]"), "):"),
     h("details", {}, h("summary", {}, "The beginning of the script: imports and the functions that it calls"), h("pre", { class: "code script", tabindex: "0" }, functions)),
     h("pre", { class: "code script", tabindex: "0" }, body), copyButton("the script", functions + body)];
+}
+
+/** Return the script of a case: the functions that it brings along, and the rest; nothing where there is none. @param {Details} details @param {Background} behind @returns {string[]} */
+function scriptOf(details, behind) {
+  if (!details.script || behind.damage) return [];
+  const [parts, body] = details.script;
+  return [parts.map((name) => behind.snippets[name]).join(""), body];
 }
 
 /**

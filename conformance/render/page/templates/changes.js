@@ -3,16 +3,17 @@
 const ROWS_AT_ONCE = 200;
 const MOST_OTHERS = 24; // columns that a link leads to; there is a choice of all
 
-/** @typedef {{kind: string, item: number, dtype: number, before: string, after: string, message: string, words: Words[]}} Change */
+/** @typedef {{kind: string, item: number, dtype: number, before: string, after: string, message: string, words: Words[], advice: string[]}} Change with what code may have to change */
 
 /**
  * Return every change from one column to another.
  * @param {Column} from
  * @param {Column} to
  * @param {Expected} [expected]
+ * @param {RuleBackground[]} [rules]
  * @returns {Change[]}
  */
-function changesBetween(from, to, expected = {}) {
+function changesBetween(from, to, expected = {}, rules = []) {
   /** @type {Change[]} */
   const changes = [];
   model.index.dtypes.forEach((_, dtype) => {
@@ -24,7 +25,7 @@ function changesBetween(from, to, expected = {}) {
       const now = second?.message[item.number] ?? -1;
       const noted = now >= 0 ? now : first?.message[item.number] ?? -1; // where there is no message now, the earlier one
       const [before, after] = [statusOf(first, item.number), statusOf(second, item.number)];
-      changes.push({ kind, item: item.number, dtype, before, after, message: noted < 0 ? "" : model.index.messages[noted], words });
+      changes.push({ kind, item: item.number, dtype, before, after, message: noted < 0 ? "" : model.index.messages[noted], words, advice: item.rules.map((rule) => rules[rule]?.[3]).filter(Boolean) });
     }
   });
   return changes;
@@ -71,7 +72,10 @@ async function changesSheet(view) {
   const from = model.columns.find((column) => column.id === view.from);
   const to = model.columns.find((column) => column.id === view.to);
   if (!from || !to) return missing("columns", `${view.from} → ${view.to}`, view);
-  const changes = changesBetween(from, to, await unpack(model.index.last));
+  const behind = await backgroundOfCases();
+  let lost = behind.damage ?? "";
+  const expected = await unpack(model.index.last).catch((error) => { lost = damage(error); });
+  const changes = changesBetween(from, to, expected, behind.rules);
   const kinds = model.index.kinds.filter(([kind]) => changes.some((entry) => entry.kind === kind));
   const shown = kinds.filter(([kind]) => view.kind.length === 0 || view.kind.includes(kind));
   return [
@@ -81,6 +85,7 @@ async function changesSheet(view) {
       view.kind.length > 0 && inward(view, { kind: [] }, {}, "all")),
     ...shown.map(([kind, meaning]) => kindSection(view, from, to, kind, meaning, changes.filter((entry) => entry.kind === kind), shown.length === 1)),
     changes.length === 0 && h("p", {}, "Nothing changed."),
+    lost !== "" && notice("Damaged", lost),
   ];
 }
 
@@ -122,13 +127,13 @@ function changeTable(view, from, to, changes) {
   const hasDtypes = new Set(changes.map((entry) => entry.dtype)).size > 1;
   const hasStatuses = changes.some((entry) => entry.before !== entry.after);
   const names = ["Case", hasDtypes && "Dtype", hasStatuses && "Before", hasStatuses && "After", "What"].filter((name) => name !== false);
-  const region = scrollingTable(changes[0].kind, names, [], "changes");
+  const region = scrollingTable(spelled(changes[0].kind), names, [], "changes");
   const more = h("button", { type: "button", click: draw }, "Show more");
   let drawn = 0;
   function draw() {
     for (const entry of changes.slice(drawn, drawn + ROWS_AT_ONCE)) {
       const item = model.cases[entry.item];
-      const statuses = [entry.before, entry.after].map((status) => hasStatuses && h("td", { class: "status" }, status ? sign(status) : "—", " ", status));
+      const statuses = [entry.before, entry.after].map((status) => hasStatuses && h("td", { class: "status" }, status ? signBeside(status) : "—", " ", status));
       region.querySelector("tbody")?.append(h("tr", {},
         h("th", { scope: "row" }, inward(view, { page: "case", id: item.id }, { title: item.id }, item.title)),
         hasDtypes && h("td", {}, model.index.dtypes[entry.dtype]), ...statuses, h("td", { class: "message" }, ...whatChanged(entry, from, to))));
@@ -150,10 +155,5 @@ function whatChanged(entry, from, to) {
   const parts = entry.words.map((/** @type {Words} */ [place, before, after]) => [place && h("code", {}, place), place && ": ", h("span", { class: "before" }, before), " → ", h("span", { class: "after" }, after)]);
   const more = parts.length > 1 && ` and ${parts.length - 1} more`;
   const copies = parts[0].map((part) => (part instanceof Node ? part.cloneNode(true) : part));
-  return [h("details", { class: "words" }, h("summary", {}, h("span", { class: "first" }, ...copies), more), h("ul", {}, ...parts.map((part) => h("li", {}, ...part)), ...adviceFor(entry.item).map((advice) => h("li", {}, h("strong", {}, advice)))))];
-}
-
-/** Return what code may have to change for the rules of a case. @param {number} item */
-function adviceFor(item) {
-  return model.cases[item].rules.map((rule) => model.index.rules[rule][6]).filter(Boolean);
+  return [h("details", { class: "words" }, h("summary", {}, h("span", { class: "first" }, ...copies), more), h("ul", {}, ...parts.map((part) => h("li", {}, ...part)), ...entry.advice.map((advice) => h("li", {}, h("strong", {}, advice)))))];
 }

@@ -5,10 +5,12 @@
 /** @typedef {{id: string, torch: string, name: string, command: string, release: string, beside: string, label: string[], facts: [string, string][], devices: string[][], features: string[][], config: string, runs: string[], is_finished: boolean, is_own: boolean, counts: Record<string, Record<string, number>>, why: [string, string, string, number][], causes: CauseOfBuild[]}} Build */
 /** @typedef {[id: string, title: string, count: number, isRed: boolean]} Cause of what is red or unsupported */
 /** @typedef {[cause: number, counts: Record<string, number>, targets: string[], smallest: string, target: string]} CauseOfBuild with its smallest case */
-/** @typedef {[id: string, text: string, level: string, link: string, topic: string, since: string, upgrade: string]} Rule */
+/** @typedef {[id: string, text: string]} Rule */
+/** @typedef {[level: string, link: string, since: string, upgrade: string]} RuleBackground */
+/** @typedef {{rules: RuleBackground[], snippets: Record<string, string>, damage?: string}} Background of the pages of cases */
 /** @typedef {[id: string, title: string, topic: number, observed: number, rules: number[], file: number, line: number]} PackedCase */
 /** @typedef {{name: string, mark: string, sign: string, role: string, severity: number, explanation: string, verdict: string, is_red: boolean, is_wrong: boolean, is_run: boolean, tells_of_torch: boolean}} Status */
-/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], first: string[], nights: number, expectation: string, degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, last: number, snippets: Record<string, string>}} Index */
+/** @typedef {{statuses: Status[], builds: Build[], causes: Cause[], columns: PackedColumn[], dtypes: string[], messages: string[], topics: string[], files: string[], rules: Rule[], cases: PackedCase[], revisions: Record<string, Record<string, number | null>>, variants: Record<string, [string[], number[]]>, kinds: [string, string][], first: string[], nights: number, expectation: string, degrees: string[], decisions: Record<string, Record<string, Record<string, string | null>>>, chunk: number, last: number, background: number}} Index */
 
 /** @typedef {{marks: string, message: Int32Array, fingerprint: Int32Array, wording: Int32Array, cause: Int32Array}} Track one dtype of a column, by case */
 /** @typedef {{number: number, id: string, build: Build, device: string, tracks: (Track | null)[]}} Column */
@@ -20,7 +22,7 @@
 /** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], unobserved?: {line: number, path: string, reason: string}[], traceback?: [number, string][], reason?: string, stderr?: string, issue?: {status: string, reason: string, link?: string}}} Outcome */
 /** @typedef {[kind: string, lines: string[], x: number, y: number, width: number, height: number, before: string[] | null]} DrawnBox with its lines before backward, where they are others */
 /** @typedef {{size: [number, number], boxes: DrawnBox[], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
-/** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][], reproductions: Record<string, string>}} Details */
+/** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][], reproductions: Record<string, string>, damage?: string}} Details */
 
 /** @typedef {[status: string, count: number][]} Stretches the statuses that a case had, and for how many nights */
 /** @typedef {{nights: [started: string, torch: string][], cases: Record<string, Record<string, Stretches>>}} Past of a column: by dtype and case, but for those that passed in all nights */
@@ -31,12 +33,21 @@
 /** @type {Model} */
 let model; // of this page, set once it is unpacked
 
+/** Wait for the whole file: most of its parts come after the scripts. @returns {Promise<void>} */
+function wholeFile() {
+  return new Promise((done) => {
+    if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", () => done());
+    else done();
+  });
+}
+
 /**
  * Unpack a part: base64 of deflated JSON.
  * @param {number} number
  * @returns {Promise<any>}
  */
 async function unpack(number) {
+  if (number > 0) await wholeFile();
   const packed = find(`part-${number}`).textContent || "";
   const bytes = Uint8Array.from(atob(packed.trim()), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -109,6 +120,20 @@ async function detailsOf(item) {
     unpackedParts.set(part, details);
   }
   return (await details)[place % model.index.chunk];
+}
+
+/** What is known of a case whose part can't be unpacked. @param {unknown} error @returns {Details} */
+function lostDetails(error) {
+  return { why: "", source: [], yaml: "", steps: [], left_out: [], script: null, graph: null, outcomes: [], places: [], reproductions: {}, damage: damage(error) };
+}
+
+/** @type {Promise<Background> | undefined} */
+let background;
+
+/** Return where rules come from and what scripts bring along, or what is wrong with it. @returns {Promise<Background>} */
+function backgroundOfCases() {
+  background ??= unpack(model.index.background).catch((error) => ({ rules: [], snippets: {}, damage: damage(error) }));
+  return background;
 }
 
 /**

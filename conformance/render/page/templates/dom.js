@@ -74,6 +74,11 @@ function scrollingTable(label, names, rows, style) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
 }
 
+/** Return a paragraph that says what is amiss. @param {string} what @param {string} text */
+function notice(what, text) {
+  return h("p", { class: "notice", role: "note" }, h("strong", {}, `${what}:`), ` ${text}`);
+}
+
 /**
  * Return the element with an id that the page is known to have.
  * @param {string} id

@@ -7,7 +7,7 @@ function makeForm() {
   const devices = [...new Set(model.columns.map((column) => column.device))];
   const used = model.index.statuses.filter((status) => model.columns.some((column) => column.tracks.some((track) => track?.marks.includes(status.mark))));
   find("statuses").append(...used.map(({ name }) =>
-    h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: name, change: applyTicked }), sign(name), name)));
+    h("label", { class: "chip" }, h("input", { type: "checkbox", name: "status", value: name, change: applyTicked }), signBeside(name), name)));
   const wrong = used.filter((status) => status.is_wrong).map((status) => status.name);
   find("choices").append(
     choice("Build", "build", model.index.builds.map((build) => [build.id, `${build.torch} ${build.label.join(" ")}`])),

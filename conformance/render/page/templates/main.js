@@ -42,7 +42,9 @@ function drawMatrix() {
   const rows = rowsOf(view, found);
   const of = found.count === model.cases.length ? "" : ` of ${model.cases.length}`;
   const columns = `${found.columns.length} column${found.columns.length === 1 ? "" : "s"}`;
-  find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}`;
+  const isReading = view.q !== "" && !isEverythingRead;
+  if (isReading) searchEverything();
+  find("found").textContent = `${found.count}${of} case${model.cases.length === 1 ? "" : "s"} in ${columns}${isReading ? ", so far: what they do is still being read" : ""}`;
   const isAll = view.all && found.columns.length > MOST_COLUMNS + 1;
   find("older").textContent = isAll ? "Fold the older builds" : `Show ${counted(found.folded, "older column")}`;
   find("older").hidden = found.folded === 0 && !isAll;
@@ -102,7 +104,7 @@ async function sheetOf(asked) {
   if (asked.page === "changes") return changesSheet(asked);
   if (asked.page === "case") {
     const item = model.byId.get(asked.id);
-    return item ? caseSheet(asked, item, await detailsOf(item)) : missing("case", asked.id, asked);
+    return item ? caseSheet(asked, item, await detailsOf(item).catch(lostDetails), await backgroundOfCases()) : missing("case", asked.id, asked);
   }
   const build = asked.page === "build" && model.index.builds.find((other) => other.id === asked.id);
   return build ? buildSheet(asked, build) : missing(asked.page, asked.id, asked);
@@ -111,6 +113,13 @@ async function sheetOf(asked) {
 /** Say what is wrong with the page, and what to do. @param {unknown} error */
 function damage(error) {
   return `What it should show can't be unpacked (${error}). The file is damaged or was cut off: get it again, or make it anew of the JSON reports with python -m conformance report.`;
+}
+
+/** Say what can't be opened of a page of which the end is missing. */
+function cutOff() {
+  const parts = document.querySelectorAll("script[type='text/plain']").length - 2; // but for the index, and the one that is cut
+  const kept = Math.min(model.cases.length, Math.max(0, parts) * model.index.chunk);
+  return `the end of this file is missing. ${kept} of ${counted(model.cases.length, "case")} can be opened; of the others it has the outcomes alone. Get it again.`;
 }
 
 /** @param {string} what @param {string} id @param {View} asked @returns {Child[]} */
@@ -174,7 +183,7 @@ async function start() {
   find("older").addEventListener("click", () => change({ all: !view.all }));
   find("found").after(copyButton("link", () => location.href));
   find("signs").append(h("details", {}, h("summary", {}, "What the signs mean"), h("dl", { id: "legend" })));
-  find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, sign(name), ` ${name}`), h("dd", {}, explanation)]),
+  find("legend").append(...model.index.statuses.flatMap(({ name, explanation }) => [h("dt", {}, signBeside(name), ` ${name}`), h("dd", {}, explanation)]),
     h("dt", {}, h("sub", {}, "a"), " ", h("sub", {}, "b")), h("dd", {}, "what is expected depends on the release; the same letter is the same expectation"));
   document.querySelector(".skip")?.addEventListener("click", (event) => {
     event.preventDefault(); // the address would become that of another view
@@ -185,11 +194,13 @@ async function start() {
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.choice[open]")) if (!menu.contains(/** @type {Node} */ (event.target))) menu.removeAttribute("open");
   });
+  wholeFile().then(() => {
+    if (!document.getElementById("end")) document.querySelector("header")?.append(notice("Cut off", cutOff()));
+  });
   await route();
   find("wait").remove();
   setTimeout(searchTexts); // so that the first search is as fast as the later ones
   find("q").addEventListener("focus", searchEverything);
-  if (view.q) searchEverything();
 }
 
 start();

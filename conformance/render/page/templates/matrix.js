@@ -24,6 +24,15 @@ function sign(status, more = "") {
   return copy;
 }
 
+/** Return the sign of a status beside its name, which is all that screen readers need. @param {string} status */
+function signBeside(status) {
+  const made = sign(status);
+  made.removeAttribute("role");
+  made.removeAttribute("aria-label");
+  made.setAttribute("aria-hidden", "true");
+  return made;
+}
+
 /**
  * Return the heading of a column below its release: what distinguishes the builds of the release, and the device.
  * @param {Column} column
@@ -86,7 +95,7 @@ function headOf(view, found) {
   }
   for (const column of found.columns) {
     const link = inward(view, { page: "build", id: column.build.id }, { title: longName(column) },
-      h("span", {}, column.build.label.join(" ")), h("span", {}, column.device));
+      h("span", { class: "unseen" }, `torch ${column.build.torch} `), h("span", {}, column.build.label.join(" ")), h("span", {}, column.device));
     names.append(h("th", { scope: "col", class: column.build.is_finished ? null : "incomplete" }, link,
       !column.build.is_finished && h("span", { class: "flag" }, "incomplete")));
   }

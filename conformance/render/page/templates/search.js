@@ -23,6 +23,7 @@ const OF_NAME = 4; // how much more a case counts whose id is what is asked for
 let searched;
 /** @type {Promise<void> | undefined} */
 let everything; // done when the texts of the cases are among what is searched
+let isEverythingRead = false;
 
 /** Return text in lower case with spaces for all that is no word, and one around it. @param {string} text */
 function plainWords(text) {
@@ -54,6 +55,7 @@ async function addTexts() {
     const details = await detailsOf(item).catch(() => null); // what is damaged is not found
     if (details) [own[item.number].why, own[item.number].text] = [plainWords(details.why), plainWords(details.yaml)];
   }
+  isEverythingRead = true;
   if (view.q) drawMatrix();
 }
 

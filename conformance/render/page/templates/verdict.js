@@ -72,5 +72,6 @@ function verdict() {
   }
   const rest = statusNames((status) => !status.is_red && status.name !== "pass").filter((status) => outcomesOf(own, [status]) > 0);
   const parts = rest.flatMap((status) => [", ", inward(start, { build: [own.id], status: [status] }, {}, `${outcomesOf(own, [status])} ${status}`)]);
-  return [...told, `; ${outcomesOf(own, ["pass"])} pass`, ...parts, "."];
+  const pass = outcomesOf(own, ["pass"]);
+  return [...told, "; ", pass === 0 ? "none pass" : inward(start, { build: [own.id], status: ["pass"] }, {}, `${pass} pass`), ...parts, "."];
 }
