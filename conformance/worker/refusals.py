@@ -9,6 +9,7 @@ import copy
 import functools
 import inspect
 import threading
+import types
 from typing import Any, Callable, Dict
 
 import torch
@@ -95,8 +96,10 @@ def within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def close_ways_out() -> None:
     """Guard what a case can't call itself, but torch and Python call on behalf of a case, for the whole process."""
-    # Of the hooks of a copy those are found that a class defines, not those that a case has put into an instance.
-    copy.getattr = of_class  # type: ignore[attr-defined]
+    # Of the hooks of a copy those are found that a class defines, not those that a case has put into an instance. Its
+    # code bears the name of Python's file, which the compiler leaves alone: that of 2.14 fails where it traces it.
+    code = of_class.__code__.replace(co_filename=copy.__file__)
+    copy.getattr = types.FunctionType(code, globals())  # type: ignore[attr-defined]
     distribution = torch.distributions.Distribution
     if not hasattr(distribution._get_checked_instance, "__wrapped__"):
         distribution._get_checked_instance = of_distribution(distribution._get_checked_instance)

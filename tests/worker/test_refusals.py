@@ -5,6 +5,7 @@ Attempts to get out by them stand in `attempts.py`.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from loops import each
 from running import running_engine
 from torch import nn
+from torch._dynamo import trace_rules
 from torch.fx.experimental.proxy_tensor import make_fx as make_fx_itself
 from torch.nn.utils import parametrize, prune
 
@@ -116,6 +118,12 @@ def test_hooks_of_a_copy_are_those_of_the_class() -> None:
     assert of_class(Known, "__deepcopy__") is Known.__deepcopy__
     with pytest.raises(AttributeError):
         of_class(other, "__deepcopy__")
+
+
+def test_the_compiler_leaves_the_look_up_of_these_hooks_alone() -> None:
+    assert not trace_rules.check(of_class)
+    with running_engine():
+        assert trace_rules.check(vars(copy)["getattr"])
 
 
 def test_a_distribution_is_expanded_into_a_distribution_alone() -> None:
