@@ -64,4 +64,4 @@ def test_what_takes_too_long_is_refused(text: str, message: str) -> None:
     begin = time.process_time()
     with pytest.raises(CaseFileError, match=message):
         parse_cases(text, "t.yaml", RULES)
-    assert time.process_time() - begin < 20
+    assert time.process_time() - begin < 60  # of minutes, without the limits

@@ -75,7 +75,7 @@ STEPS = {
     "- when: {torch: '>=2.1', steps: [a.sum()]}": (
         "1:1: steps: nothing is expected: this case can't fail (add an expect step)"
     ),
-    "- when: {torch: '>=2.1'}\n- expect: {a: 1}": "2:9: when: the key 'steps' is missing",
+    "- when: {torch: '>=2.1'}\n- expect: {a: 1}": "2:9: when: the key 'steps' is missing (the steps that run there)",
     "- when: {steps: [{expect: {a: 1}}]}": (
         "2:9: when: the key 'torch' is missing (the torch versions on which the steps run; elsewhere they are left out)"
     ),

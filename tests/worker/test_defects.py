@@ -9,7 +9,7 @@ import pytest
 import torch
 from running import FIRST, case_of, outcome_of_steps, request_of, running_engine
 
-from conformance.worker import checks, failures, reference, runner, sandbox, values
+from conformance.worker import case_run, checks, failures, reference, sandbox, values
 from conformance.worker.engine import Engine
 
 
@@ -45,7 +45,7 @@ def own(module: Any) -> Any:
         (reference, "reference_of", "- expect: {a: {value: a * 1}}"),
         (sandbox, "relocate", "- b = a\n- expect: {b: 1}"),
         (failures, "matches", "- do: a.add_(1)\n  raises: {type: RuntimeError, match: leaf}"),
-        (runner, "failures_of_warnings", "- do: a.grad\n  warns: none"),
+        (case_run, "failures_of_warnings", "- do: a.grad\n  warns: none"),
     ],
 )
 def test_a_mistake_in_the_suite_is_an_internal_error(

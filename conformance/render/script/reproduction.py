@@ -4,6 +4,7 @@ Unlike a script, a reproduction is of one outcome: it has the statements up to t
 what failed there. It says by an error what it has found. Cases that need functions of the suite have none.
 """
 
+import ast
 import builtins
 import json
 import math
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from conformance.execution.program import chosen
+from conformance.language import vocabulary
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.model.outcome import Failure, Outcome
@@ -35,6 +37,8 @@ OF_TWO = {
     "shares_storage": "{x}.untyped_storage().data_ptr() == {y}.untyped_storage().data_ptr()",
     "not_shares_storage": "{x}.untyped_storage().data_ptr() != {y}.untyped_storage().data_ptr()",
 }  # fmt: skip
+ACTING = frozenset("backward grad step zero_grad append apply clear collect next pop remove".split())
+KNOWN = vocabulary.NAMES.keys() | vocabulary.PYTHON | vocabulary.MEMBERS.keys()
 OFFERED = {"log", "device", "dtype", "global_state"}  # names of the suite that a reproduction can do without
 LOG = [
     "events = []",
@@ -161,8 +165,9 @@ def entered(target: Target) -> Iterator[str]:
 
 
 def passed(step: Step) -> Iterator[str]:
-    """Yield what is left of a step that went as expected: its statements, and no expectations."""
+    """Yield what is left of a step that went as expected: its statements, and what it looked at only if that acts."""
     if "do" not in step:
+        yield from (entry["subject"] for entry in step["expect"] if acts(entry["subject"]))
         return
     expected = step.get("raises")
     if expected is None or expected["type"] is None:
@@ -170,6 +175,17 @@ def passed(step: Step) -> Iterator[str]:
     else:
         yield from block("try:", [step["do"].rstrip()])
         yield from block(f"except {error_type(expected)}:", ["pass  # as expected"])
+
+
+def acts(subject: str) -> bool:
+    """Whether an expression calls what may change something: in place, for what it does, or a function of the case."""
+    for node in ast.walk(ast.parse(subject, mode="eval")):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            is_own = isinstance(node.func, ast.Name) and name not in KNOWN
+            if is_own or name in ACTING or (name.endswith("_") and not name.endswith("__")):
+                return True
+    return False
 
 
 def diverged(step: Step, failures: tuple[Failure, ...]) -> Iterator[str]:

@@ -334,8 +334,8 @@ def test_what_turned_in_the_last_nights_is_told_of_a_build_and_of_a_case(opened:
     assert told["It breaks on the new release"] == "fail since 2026-01-02, torch 2.13.0+cpu; pass before"
     assert rows.first.locator(".strip > span").count() == 3
     page.get_by_role("link", name="It breaks on the new release").click()
-    expect(page.locator(".strip")).to_be_visible()
     section = page.locator("section", has_text="Night after night").last
+    expect(section.locator(".strip")).to_be_visible()
     assert "on cpu, float32: fail since 2026-01-02, torch 2.13.0+cpu; pass before" in section.inner_text()
     page.goto(f"{address}#case/holds")
     section = page.locator("section", has_text="Night after night").last

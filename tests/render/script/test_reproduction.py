@@ -94,6 +94,16 @@ def test_reproductions_hold_where_torch_does_what_cases_expect() -> None:
     assert complaints(list(spread(MOST, every))) == []
 
 
+def test_what_an_earlier_expectation_has_done_is_done_too() -> None:
+    case = case_of("- x = ones(2)\n- expect: {x.add_(1): 2, x.sum(): 4}\n- expect: {x: 2}\n")
+    outcome = failing(case, 2)
+    text = outcome and reproduction_of(case, outcome, RELEASE, CPU)
+    assert text
+    assert "\nx.add_(1)\n" in text
+    assert "sum" not in text
+    assert complaints([("a case", text)]) == []
+
+
 RAISES = "- do: ones(2){}\n  raises: {{type: RuntimeError, match: nothing}}\n"
 # Steps of which the last but one, or else the last, is at fault, the path of the failure, and what is told.
 WRONG = {
