@@ -14,6 +14,7 @@ from conformance.language.rules import RULES_FILE, lines_of_rules
 DESCRIPTION = """\
 Prints what a shell is to evaluate so that it completes commands, options, and the ids of cases and rules.
 
+  autograd-conformance completion zsh > a-file-that-zsh-reads
   eval "$(autograd-conformance completion bash)"
 
 exit statuses: 0 for done, 2 if argcomplete is missing
