@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import types
@@ -95,28 +96,33 @@ def in_double_precision(evaluate: Callable[[], Any]) -> Any:
 
 
 def add_copies(copies: Dict[str, Any], code: types.CodeType, names: Dict[str, Any]) -> None:
-    """Add copies of the variables that code looks up. A function of the case is one that looks up copies itself."""
+    """Add copies of the variables that code looks up.
+
+    A function of the case becomes one that looks up copies itself, whether it is a variable or captured by another.
+    """
     waiting = [code]
     known: Set[str] = set()
+    made: Dict[int, types.FunctionType] = {}  # a function may capture itself
+
+    def copy_of(value: Any) -> Any:
+        if not is_function_of(names, value):
+            return reference_of(value)
+        if id(value) not in made:
+            waiting.append(value.__code__)
+            cells = tuple(types.CellType() for _ in value.__closure__ or ())
+            made[id(value)] = copied = types.FunctionType(
+                value.__code__, copies, value.__name__, reference_of(value.__defaults__), cells or None
+            )
+            copied.__kwdefaults__ = reference_of(value.__kwdefaults__)
+            for own, cell in zip(value.__closure__ or (), cells):
+                with contextlib.suppress(ValueError):  # it is empty
+                    cell.cell_contents = copy_of(own.cell_contents)
+        return made[id(value)]
+
     while waiting:
         needed = {name for name in names_in(waiting.pop()) if name in names and not name.startswith("__")} - known
         known |= needed
-        for name in needed:
-            if is_function_of(names, names[name]):
-                waiting.append(names[name].__code__)
-                copies[name] = looking_up(names[name], copies)
-            else:
-                copies[name] = reference_of(names[name])
-
-
-def looking_up(function: types.FunctionType, names: Dict[str, Any]) -> types.FunctionType:
-    """Return a function with other globals, and with copies of what it has captured."""
-    cells = tuple(types.CellType(reference_of(cell.cell_contents)) for cell in function.__closure__ or ())
-    made = types.FunctionType(
-        function.__code__, names, function.__name__, reference_of(function.__defaults__), cells or None
-    )
-    made.__kwdefaults__ = reference_of(function.__kwdefaults__)
-    return made
+        copies.update({name: copy_of(names[name]) for name in needed})
 
 
 class References:

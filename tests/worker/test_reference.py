@@ -254,18 +254,31 @@ FUNCTIONS = [
     "calls, outer = [], lambda x: inner(x) * c",
     "def makes(held):\n    return lambda x, *, by=held: x * by / held",
     "made = makes(c)",
+    "def makes_more(f):\n    def g(x, n=2):\n        return f(x) if n == 0 else g(x, n - 1)\n"
+    "    def unset():\n        return later\n    if f is None:\n        later = 1\n    return g, unset",
+    "more, unset = makes_more(lambda x: x * tensor([1.0, 1.0]))",
 ]
 
 
 def test_a_function_of_the_case_computes_with_copies_on_the_cpu_whatever_the_target(engine: Engine) -> None:
-    steps = ["a = ones(3)", "made = lambda: tensor([1.0, 2.0])", {"expect": {"len(a)": "int(made().sum())"}}]
-    case = case_of("\n".join(f"- {json.dumps(step)}" for step in steps))
-    assert engine.run(request_of(case, device="meta"))["status"] == "pass"
+    for called in ("made()", "wrapped(made)()"):
+        steps = [
+            "a = ones(3)", "made = lambda: tensor([1.0, 2.0])", "wrapped = lambda f: lambda: f()",
+            "held = wrapped(made)", {"expect": {"len(a)": f"int({called}.sum())", "len(a) + 0": "int(held().sum())"}},
+        ]  # fmt: skip
+        case = case_of("\n".join(f"- {json.dumps(step)}" for step in steps))
+        assert engine.run(request_of(case, device="meta"))["status"] == "pass"
 
 
 def test_a_function_that_an_expectation_calls_leaves_the_case_as_it_was(engine: Engine) -> None:
     found = outcome_of(
-        engine, [*FUNCTIONS, "outer(c)"], "outer(c): 'tensor([10.0, 30.0])'", "made(c): made(c)", "len(calls): 2"
+        engine,
+        [*FUNCTIONS, "outer(c)"],
+        "outer(c): 'tensor([10.0, 30.0])'",
+        "made(c): made(c)",
+        "len(calls): 2",
+        "more(c): more(c)",
+        "callable(unset): callable(unset)",
     )
     assert found["status"] == "pass", found
 
