@@ -37,7 +37,6 @@ ELSEWHERE = {
     "language/unconfirmed": "cli/test_observe.py",
     "execution/filling": "cli/test_draft.py",
     "execution/observing": "cli/test_observe.py",
-    "cli/observer": "cli/test_observe.py",
     "language/patterns": "language/test_strictness.py",
     "language/sameness": "language/test_strictness.py",
     "language/agreement": "language/test_expansion.py",

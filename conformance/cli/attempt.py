@@ -10,7 +10,10 @@ from conformance.cli.output import CommandError
 from conformance.cli.progress import doing
 from conformance.execution.attempt import Torch
 from conformance.execution.fork_server import Refused
-from conformance.language.files import is_shipped
+from conformance.execution.observing import Observer
+from conformance.language.errors import CaseFileError
+from conformance.language.files import is_shipped, rules_for, shipped_cases
+from conformance.language.rules import RULES_FILE
 
 
 def add_python(parser: argparse.ArgumentParser, *, is_list: bool = False) -> None:
@@ -41,3 +44,14 @@ def started(python: str, *, trusts: bool, modules: tuple[str, ...] = ()) -> Iter
     except Refused as error:
         hint = "--python names the interpreter" + ("" if trusts else ", and --trust runs cases without a sandbox")
         raise CommandError(str(error), hint) from None
+
+
+@contextmanager
+def observer_of(python: str, *, trusts: bool, near: Path | None = None) -> Iterator[Observer]:
+    """Give what observes values with the torch of an interpreter, with the rules that hold for a file."""
+    try:
+        rules = rules_for(near or shipped_cases() / RULES_FILE)
+    except CaseFileError as error:
+        raise CommandError(str(error.problems[0]), "expected rules, as in the suite's rules.yaml") from None
+    with started(python, trusts=trusts) as torch:
+        yield Observer(torch=torch, rules=rules)

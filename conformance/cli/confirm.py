@@ -5,9 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.cli.attempt import add_python
+from conformance.cli.attempt import add_python, observer_of
 from conformance.cli.observe import document
-from conformance.cli.observer import observer_of
 from conformance.cli.output import CommandError, put, save
 from conformance.execution.filling import can_fail
 from conformance.execution.observing import Observer, up_to
@@ -58,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     path: Path = options.file
     document(path)  # before anything is read or started
     lines = answers_in(options.answers)
-    with observer_of(options, near=path) as observer:
+    with observer_of(options.python, trusts=options.trust, near=path) as observer:
         confirmation = Confirmation(path, observer, asking() if lines is None else told(lines), lines is None)
         try:
             is_done = confirmation.go()

@@ -1,20 +1,17 @@
 """Says which of torch's formulas for derivatives no case uses."""
 
 import argparse
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from conformance.cli.attempt import add_python, torch_of
 from conformance.cli.input import case_files_at
 from conformance.cli.output import CommandError, put, save
 from conformance.cli.progress import following
-from conformance.execution.fork_server import Interpreter, Refused
 from conformance.execution.reach import Reached, add_reached, left_out, specified
-from conformance.execution.workers import Workers
 from conformance.language.errors import CaseFileError
-from conformance.language.files import is_shipped, load_cases, shipped_cases
-from conformance.model.build import Target
+from conformance.language.files import load_cases, shipped_cases
 from conformance.model.case import Case
 
 DESCRIPTION = """\
@@ -28,7 +25,6 @@ many formulas and rules as can be had for that.
 
 exit statuses: 0 done; 2 there is no such torch, or one that does not bring its list of formulas (before 2.1)
 """
-CASE_SECONDS = 120.0
 QUICK_SHARE = 0.2  # of the time that all cases take
 LEFT_OUT_HEAD = (
     "# Cases that `pytest --quick` leaves out; written by `python -m conformance coverage -o cases/left-out.txt`"
@@ -40,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "cases", nargs="*", type=Path, help="files or directories of cases (default: those of the suite)"
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the cases that --quick leaves out")
-    parser.add_argument("--trust", action="store_true", help="run cases of others also without a sandbox")
-    parser.add_argument("--python", metavar="PATH", default=sys.executable, help="the interpreter that has torch")
+    add_python(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -52,24 +47,15 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(str(error), "the cases must load") from None
     except OSError as error:
         raise CommandError(f"{error.filename}: can't be read: {error.strerror}", "name files of cases") from None
-    workers = None
-    try:
-        mode = "off" if options.trust or all(map(is_shipped, options.cases)) else "required"
-        workers = Workers(Interpreter(options.python, devices=("cpu",)), CASE_SECONDS, sandbox=mode)
-        build = workers.handshake()
-        reached = specified(Path(build.path))
+    with torch_of(options.python, list(map(str, options.cases)), trusts=options.trust) as torch:
+        reached = specified(Path(torch.build.path))
         if reached is None:
-            raise CommandError(f"torch {build.torch} does not bring derivatives.yaml", "torch 2.1 and later do")
-        add_reached(reached, cases, Target(device="cpu", dtype="float32"), workers, build.torch, follow=running)
-    except Refused as error:
-        raise CommandError(str(error), "--python names the interpreter") from None
-    finally:
-        if workers is not None:
-            workers.close()
+            raise CommandError(f"torch {torch.build.torch} does not bring derivatives.yaml", "torch 2.1 and later do")
+        add_reached(reached, cases, torch, follow=running)
     if options.output is not None:
         ids = left_out(reached.by_case, QUICK_SHARE)
         save(options.output, "".join(f"{line}\n" for line in (LEFT_OUT_HEAD, *ids)))
-    put(f"torch {build.torch}, {len(cases)} cases on the CPU\n{text_of(reached)}", "utf-8")
+    put(f"torch {torch.build.torch}, {len(cases)} cases on the CPU\n{text_of(reached)}", "utf-8")
     return 0
 
 

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from conformance.cli.attempt import add_python
+from conformance.cli.attempt import add_python, observer_of
 from conformance.cli.list import those_in
-from conformance.cli.observer import observer_of
 from conformance.cli.output import CommandError, complain, put, save
 from conformance.cli.progress import following
 from conformance.execution.filling import Draft
@@ -62,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         bodies, untold = (functions_in(text, function), []) if function else bodies_of(cells_of(text, name))
     except NotReadable as error:
         raise CommandError(f"{name}: {error}", error.hint) from None
-    with observer_of(options) as observer:
+    with observer_of(options.python, trusts=options.trust) as observer:
         drafted = [drafted_case(body, name, observer, state=options.state) for body in drafting(bodies)]
         torch = observer.torch.build.torch
     head = f"# Drafted from {name} with torch {torch}, on which all that is `unconfirmed` was observed.\n"

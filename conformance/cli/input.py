@@ -1,4 +1,4 @@
-"""Reads the reports that a command line names."""
+"""Reads what a command line names: reports, files of cases, numbers."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping

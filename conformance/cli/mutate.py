@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance.cli.attempt import add_python, torch_of
-from conformance.cli.observer import shipped_rules
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.progress import following
 from conformance.cli.show import case_of
@@ -16,7 +15,8 @@ from conformance.execution.faults import FAULTS, Fault, answer_with, fitting
 from conformance.execution.formulas import formula_faults, is_about_derivatives
 from conformance.execution.mutation import mutants
 from conformance.execution.program import why_unsupported
-from conformance.language.files import is_shipped, rules_for
+from conformance.language.files import is_shipped, rules_for, shipped_cases
+from conformance.language.rules import RULES_FILE
 from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.status import BROKEN
@@ -96,7 +96,7 @@ def faults_for(case: Case, program: dict[str, Any], torch: Torch, named: str) ->
     checks = {name for step in case.steps for entry in step.get("expect", ()) for name, _, _ in entry["checks"]}
     found = {name: FAULTS[name] for name in fitting(case.rules, checks)}
     file = named.rpartition("::")[0]
-    rules = rules_for(Path(file)) if file else shipped_rules()
+    rules = rules_for(Path(file) if file else shipped_cases() / RULES_FILE)
     if is_about_derivatives(case, rules):
         found |= formula_faults(case, program, torch.uses(program))
     return found

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.cli.attempt import add_python
-from conformance.cli.observer import observer_of
+from conformance.cli.attempt import add_python, observer_of
 from conformance.cli.output import CommandError, put
 from conformance.cli.progress import following
 from conformance.execution.observing import Observer
@@ -40,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{options.file}: there is no ? in it", "write ? where a value is expected")
     every: list[tuple[str, list[Observed]]] = []
     for python in options.python or [sys.executable]:
-        with observer_of(options, python, options.file) as observer:
+        with observer_of(python, trusts=options.trust, near=options.file) as observer:
             try:
                 every.append((observer.torch.build.torch, list(observed(root, observer, options.file.name))))
             except CaseFileError as error:

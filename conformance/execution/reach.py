@@ -16,10 +16,9 @@ from typing import Any
 
 import yaml
 
-from conformance.execution.program import program_of, why_unsupported
-from conformance.execution.workers import Workers
+from conformance.execution.attempt import TARGET, Torch
+from conformance.execution.program import why_unsupported
 from conformance.language.operations import is_of_operation
-from conformance.model.build import Target
 from conformance.model.case import Case
 
 FORWARD = "wrong['forward mode']"  # what a case of an operation looks at if it could be differentiated forward
@@ -133,16 +132,15 @@ def types_of(arguments: str) -> list[str]:
     return [each.split()[0] for each in arguments.split(", ") if each != "*"]
 
 
-def add_reached(  # noqa: PLR0913, PLR0917 - all but the last are of one run
-    reached: Reached, cases: Sequence[Case], target: Target, workers: Workers, torch: str,
-    follow: Callable[[Sequence[Case]], Iterable[Case]] = iter,
-) -> None:  # fmt: skip
+def add_reached(
+    reached: Reached, cases: Sequence[Case], torch: Torch, follow: Callable[[Sequence[Case]], Iterable[Case]] = iter
+) -> None:
     """Run cases on the CPU, and add what they reach; `follow` is called with those that are run."""
-    runnable = [case for case in cases if not why_unsupported(case, target, torch)]
+    runnable = [case for case in cases if not why_unsupported(case, TARGET, torch.build.torch)]
     for number, case in enumerate(runnable):
-        workers.request(number, {**program_of(case, target, torch), "reach": True})
+        torch.workers.request(number, {**torch.program(case), "reach": True})
     for number, case in enumerate(follow(runnable)):
-        answer = workers.outcome(number)
+        answer = torch.workers.outcome(number)
         found = answer.get("uses", ())
         nodes = reached.nodes.intersection(found)
         reached.backward |= nodes

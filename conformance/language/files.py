@@ -65,7 +65,7 @@ def rules_for(file: Path) -> dict[str, Rule]:
     """Return the rules that the cases of a file can cite: those of the suite, and those beside or above it."""
     shipped = shipped_cases() / RULES_FILE
     own = nearest(file.absolute().parent, RULES_FILE)
-    return {**load_rules(shipped, str(shipped)), **({} if own is None else load_rules(own, str(own)))}
+    return {**load_rules(shipped, str(shipped)), **({} if own in (None, shipped) else load_rules(own, str(own)))}
 
 
 def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
