@@ -42,12 +42,21 @@ def read_lenient(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
+def is_elsewhere(early_config: pytest.Config) -> bool:
+    """Whether the configuration is that of another checkout, in which only the value of an option lies."""
+    used, place = early_config.inipath, early_config.invocation_params.dir
+    if used is None or early_config.known_args_namespace.inifilename or place.is_relative_to(used.parent):
+        return False
+    named = [place / name.partition("::")[0] for name in early_config.known_args_namespace.file_or_dir]
+    return not any(path.resolve().is_relative_to(used.parent) for path in named)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
     """Run pytest again if it missed the configuration; without one, say how to run case files."""
     result = yield
     plugins, invocation = early_config.pluginmanager, early_config.invocation_params
-    if plugins.hasplugin(PLUGIN) or plugins.is_blocked(PLUGIN):
+    if plugins.is_blocked(PLUGIN) or (plugins.hasplugin(PLUGIN) and not is_elsewhere(early_config)):
         return result
     given = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, invocation.args)]
     places = [invocation.dir / argument.partition("::")[0] for argument in given if not argument.startswith("-")]

@@ -68,6 +68,20 @@ def test_paths_outside_of_the_checkout_can_follow_a_blank(checkout: Checkout, tm
     assert result.report is None
 
 
+def test_a_report_that_goes_to_another_checkout_makes_that_no_root(checkout: Checkout, tmp_path: Path) -> None:
+    other = Checkout(tmp_path / "another")
+    (other.directory / "reports").mkdir()
+    result = checkout.run("--report", str(other.directory / "reports"), "cases/first.yaml")
+    assert result.status == 0, result.output
+    assert f"rootdir: {checkout.directory}" in result.output
+    report = other.report()
+    assert report is not None
+    assert [case["file"] for case in report["cases"]] == ["cases/first.yaml"]
+    other.cases(name="cases/second.yaml", second=GOOD)
+    result = checkout.run("--report", "reports", str(other.directory / "cases" / "second.yaml"))
+    assert f"rootdir: {other.directory}" in result.output
+
+
 def test_paths_after_a_blank_may_come_from_the_environment_and_go_to_other_processes(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
