@@ -206,7 +206,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     assert "topic: Mine" in first
     for folder in (cases, made.checkout):
         (folder / "mine.yaml").write_text(first, encoding="utf-8")
-    blocks = FENCED.findall(TEXTS["docs/from-a-notebook.md"])
+    blocks = FENCED.findall(TEXTS["docs/tutorial.md"])
     snippet, answers, asking = (
         next(block for block in blocks if begin in block)
         for begin in ("import torch\n", "Each element goes through", "id: detached-alias-sees-writes")

@@ -15,22 +15,11 @@ from typing import IO, Any
 import pytest
 from loops import each
 
+from cli.own_case import CASE
 from conformance.cli import main as cli
 from conformance.cli import protocol
 from conformance.language.files import shipped_cases
 from conformance.language.outline import entries_in
-
-CASE = """\
-topic: Own
-cases:
-  - id: own-case
-    title: It is a leaf
-    why: Nothing made it.
-    rules: [detach.shares-storage]
-    steps:
-      - a = tensor([1.0])
-      - expect: {a: {is_leaf: true}}
-"""
 
 
 class Editor:

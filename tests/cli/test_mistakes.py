@@ -8,20 +8,10 @@ from pathlib import Path
 import pytest
 from loops import each
 
+from cli.own_case import CASE
 from conformance.cli import check
 from conformance.cli import main as cli
 
-CASE = """\
-topic: Own
-cases:
-  - id: own-case
-    title: It is a leaf
-    why: Nothing made it.
-    rules: [detach.shares-storage]
-    steps:
-      - a = tensor([1.0])
-      - expect: {a: {is_leaf: true}}
-"""
 LONG = "x" * 5000
 NOT_FILES = ["missing", "void", "file.yaml/below", "loop", "binary", LONG, "\udcff", "/dev/null"]
 OF_CASES = ["check FILE", "try FILE", "observe FILE", "confirm FILE", "history FILE", "coverage FILE", "similar FILE"]

@@ -25,7 +25,7 @@ from conformance.results.store import ReportError
 LARGEST = 40_000_000  # bytes of the whole site
 KEY_PAGES = {
     "index.html": ["autograd-conformance"],
-    "from-a-notebook.html": ["draft-it", "run-it-on-three-releases"],
+    "tutorial.html": ["draft-it", "run-it-on-three-releases"],
     "book/leaves.html": ["leaf-created-by-user", "case-user-tensor-is-leaf-result-is-not"],
     "book/detach.html": ["detach-shares-version-counter", "case-detached-alias-zeroed-after-sigmoid"],
     "book/in-place.html": ["inplace-leaf-forbidden"],
