@@ -6,7 +6,7 @@ import contextlib
 import copy
 import functools
 import types
-from typing import Any, Callable, Dict, FrozenSet, Set
+from typing import Any, Callable, Dict, FrozenSet, List, Set, Tuple
 
 import torch
 
@@ -101,25 +101,31 @@ def add_copies(copies: Dict[str, Any], code: types.CodeType, names: Dict[str, An
     A function of the case becomes one that looks up copies itself, whether it is a variable or captured by another.
     """
     waiting = [code]
+    cells: List[Tuple[types.CellType, types.CellType]] = []  # of the case's functions, and of their copies
     known: Set[str] = set()
     made: Dict[int, types.FunctionType] = {}  # a function may capture itself
 
+    # Not recursive: a function that holds itself would hold `names` until the next collection of garbage.
     def copy_of(value: Any) -> Any:
         if not is_function_of(names, value):
             return reference_of(value)
         if id(value) not in made:
             waiting.append(value.__code__)
-            cells = tuple(types.CellType() for _ in value.__closure__ or ())
+            own = value.__closure__ or ()
+            copied_cells = tuple(types.CellType() for _ in own)
+            cells.extend(zip(own, copied_cells))
             made[id(value)] = copied = types.FunctionType(
-                value.__code__, copies, value.__name__, reference_of(value.__defaults__), cells or None
+                value.__code__, copies, value.__name__, reference_of(value.__defaults__), copied_cells or None
             )
             copied.__kwdefaults__ = reference_of(value.__kwdefaults__)
-            for own, cell in zip(value.__closure__ or (), cells):
-                with contextlib.suppress(ValueError):  # it is empty
-                    cell.cell_contents = copy_of(own.cell_contents)
         return made[id(value)]
 
-    while waiting:
+    while waiting or cells:
+        if cells:
+            own, copied = cells.pop()
+            with contextlib.suppress(ValueError):  # it is empty
+                copied.cell_contents = copy_of(own.cell_contents)
+            continue
         needed = {name for name in names_in(waiting.pop()) if name in names and not name.startswith("__")} - known
         known |= needed
         copies.update({name: copy_of(names[name]) for name in needed})

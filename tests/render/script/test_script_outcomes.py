@@ -49,6 +49,11 @@ MULTIPLY = """
 
 # Steps that pass, for each word and corner of the language.
 PASSES = {
+    "what an expectation computes holds no variable": (
+        "- a, b = ones(2), ones(2)\n- watched = weakref.ref(a), weakref.ref(b)\n- 'f = lambda: a * 1'\n"
+        "- gc.collect()\n- expect: {a: b * 1, len(a): len(f())}\n- del a, b, f\n"
+        "- expect: {'[held() is None for held in watched]': [true, true]}"
+    ),
     "a custom function": MULTIPLY + """
 - x = tensor([1.0, 3.0], requires_grad=True)
 - y = Twice.apply(x)
