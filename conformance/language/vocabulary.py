@@ -82,9 +82,10 @@ FOREIGN = frozenset(
 # Exceptions of torch that a case can expect, beside Python's.
 TORCH_EXCEPTIONS = frozenset("CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split())
 # The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, operators,
-# derivatives, what is in force, modes.
+# derivatives, what is in force, modes, tensors that hold others.
 SUITE = frozenset(
-    "log device dtype pickled in_thread in_threads compiled custom_op derivatives global_state in_mode".split()
+    """log device dtype pickled in_thread in_threads compiled custom_op derivatives global_state in_mode wrapped
+    unwrapped""".split()
 )
 
 NAMES: dict[str, str] = {

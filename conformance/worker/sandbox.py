@@ -23,6 +23,9 @@ CLOSED = ("conformance.", "torch.fx.", "torch._ops")
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
 EXPRESSION = "<case>"  # the file name of expressions
+# Where objects that a Function is given instead of its context have it, and the modules of their classes: in transforms
+# and under compiled autograd. They pass on what is read.
+PASSED_ON = {"_pt_inner_ctx": "torch._functorch.", "real": "torch._dynamo."}
 # Methods that a tensor may have called, but neither its storage nor an array that lends it its memory: they change that
 # memory under the tensor, or import the module of a type's name.
 RESIZING = frozenset({"resize_", "resize", "type"})
@@ -127,14 +130,15 @@ def is_own(owner: Any, name: str) -> bool:
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE and name in vars(owner)
     held = getattr(owner, "__dict__", {})
-    if "_pt_inner_ctx" in held:  # in a transform a Function is given an object that passes attributes on
-        return is_own(held["_pt_inner_ctx"], name)
+    for kept, module in PASSED_ON.items():
+        if kept in held and type(owner).__module__.startswith(module):
+            return is_own(held[kept], name)
     return name in held or any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))
 
 
 def is_closed(owner: Any) -> bool:
     """Whether an object has nothing that a case could read or set beside the vocabulary."""
-    return type(owner).__module__.startswith(CLOSED) and not isinstance(owner, torch.nn.Module)
+    return type(owner).__module__.startswith(CLOSED) and not isinstance(owner, (torch.nn.Module, torch.Tensor))
 
 
 def classes_searched(owner: Any) -> Sequence[type]:
