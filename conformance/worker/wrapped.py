@@ -38,10 +38,11 @@ class Wrapped(torch.Tensor):  # type: ignore[misc]
         given, named = tree_map(unwrapped, (args, kwargs))
         result = tree_map(lambda value: cls(value) if isinstance(value, torch.Tensor) else value, func(*given, **named))
         written = [written_argument(func._schema, returned, args, kwargs) for returned in func._schema.returns]
+        if all(argument is None for argument in written):
+            return result
         if len(written) == 1:
-            return result if written[0] is None else written[0]
-        several = zip(result, written) if written else ()
-        return tuple([value if argument is None else argument for value, argument in several]) or result
+            return written[0]
+        return tuple([value if argument is None else argument for value, argument in zip(result, written)])
 
 
 def written_argument(schema: Any, returned: Any, args: Any, kwargs: Any) -> Any:

@@ -22,6 +22,7 @@ from conformance.model.outcome import Outcome
 from conformance.results.exempt import exempted
 from conformance.worker.engine import Engine
 from conformance.worker.modes import MODES as OF_THE_WORKER
+from conformance.worker.modes import in_mode_of
 
 THERE = [name for name, (_, torch_bound) in MODES.items() if versions.holds(torch_bound, torch.__version__)]
 PRODUCTS = """
@@ -111,3 +112,17 @@ def test_a_mode_that_no_case_can_run_in_is_refused(engine: Engine, mode: str, wh
 def test_what_is_expected_is_computed_out_of_reach_of_the_mode(engine: Engine) -> None:
     case = case_of("- y = tensor([1.0]) * tensor([2.0])\n- expect: {y: 'tensor([1.0]) * tensor([2.0])'}\n")
     assert run_in(engine, "planted_modes:that_doubles_products", case).status == "fail"
+
+
+def test_compiled_autograd_traces_a_backward_and_an_unknown_mode_is_an_error() -> None:
+    counters = pytest.importorskip("torch._dynamo.utils").counters["compiled_autograd"]
+    in_mode, before = in_mode_of("cpu"), counters["captures"]
+    x = torch.tensor([1.0, -2.0], requires_grad=True)
+    with in_mode("compiled-autograd"):
+        (x * x).sum().backward()
+    assert x.grad is not None
+    assert (x.grad.tolist(), counters["captures"]) == ([2.0, -4.0], before + 1)
+    (x * x).sum().backward()
+    assert counters["captures"] == before + 1
+    with pytest.raises(ValueError, match="no mode 'compiled'"), in_mode("compiled"):
+        pass

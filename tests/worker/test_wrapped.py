@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 
-from conformance.worker.modes import in_mode_of
 from conformance.worker.wrapped import Wrapped, unwrapped, wrapped
 
 
@@ -48,17 +46,3 @@ def test_writing_changes_what_is_held_and_returns_the_wrapper_itself() -> None:
     assert (unwrapped(values).tolist(), unwrapped(indices).tolist()) == ([10.0, 20.0], [0, 1])
     torch._foreach_add_([row], 1.0)
     assert held.tolist() == [[11.0, 21.0], [3.0, 4.0]]
-
-
-def test_compiled_autograd_traces_a_backward_and_an_unknown_mode_is_an_error() -> None:
-    counters = pytest.importorskip("torch._dynamo.utils").counters["compiled_autograd"]
-    in_mode, before = in_mode_of("cpu"), counters["captures"]
-    x = torch.tensor([1.0, -2.0], requires_grad=True)
-    with in_mode("compiled-autograd"):
-        (x * x).sum().backward()
-    assert x.grad is not None
-    assert (x.grad.tolist(), counters["captures"]) == ([2.0, -4.0], before + 1)
-    (x * x).sum().backward()
-    assert counters["captures"] == before + 1
-    with pytest.raises(ValueError, match="no mode 'compiled'"), in_mode("compiled"):
-        pass

@@ -54,6 +54,22 @@ PASSES = {
         "- gc.collect()\n- expect: {a: b * 1, len(a): len(f())}\n- del a, b, f\n"
         "- expect: {'[held() is None for held in watched]': [true, true]}"
     ),
+    "an attribute of a context under compiled autograd": """
+- |
+  class Scaled(Function):
+      @staticmethod
+      def forward(ctx, t, factor):
+          ctx.factor = factor
+          return t * factor
+      @staticmethod
+      def backward(ctx, grad):
+          return grad * ctx.factor, None
+- x = tensor([1.0, 3.0], requires_grad=True)
+- |
+  with in_mode("compiled-autograd"):
+      Scaled.apply(x, 5).sum().backward()
+- expect: {x: {grad: 5}}
+""",
     "a custom function": MULTIPLY + """
 - x = tensor([1.0, 3.0], requires_grad=True)
 - y = Twice.apply(x)
