@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from conformance.language.operations import PREFIX
 from conformance.language.vocabulary import ATTRIBUTES, FACTORIES, NAMESPACES
@@ -27,6 +28,7 @@ COMPLEX: Suspect = ("complex numbers", "")
 OF_COMPLEX = re.compile(r"\bcomplex(?:64|128)?\b|\d[jJ]\b")
 ON = "-on-"  # in the id of a case of an equivalence, between the way and the program
 MOST_NAMED = 3  # operations of one step
+TEXTS = 2**14  # of cases that are kept with what was found in them: reports of several builds have the same ones
 USED = re.compile(r"\.([a-z_]\w*)|\b([a-z_]\w*)\(")
 OF_TORCH = ("torch", "nn.functional", "linalg", "fft", "special", "sparse")
 OPERATIONS = frozenset(
@@ -52,7 +54,8 @@ def groups_of(outcomes: Iterable[Outcome], records: Mapping[str, CaseRecord]) ->
     ended = [each for each in known if each.status == "crash"]
     passed = [each for each in known if each.status == "pass"]
     parts = parts_of(records)
-    of = {case: suspects_in(record, parts) for case, record in records.items()} if len(wrong + ended) >= FEWEST else {}
+    told = [*wrong, *ended, *passed] if len(wrong + ended) >= FEWEST else []
+    of = {case: suspects_in(records[case], parts) for case in dict.fromkeys(outcome.case for outcome in told)}
     suspected = {**suspects(ended, passed, of, {COMPLEX}), **suspects(wrong, passed, of)}
     groups: dict[Key, list[Outcome]] = {}
     for outcome in known:
@@ -152,7 +155,7 @@ def suspects_in(record: CaseRecord, parts: Mapping[str, tuple[str, str]]) -> dic
     found: dict[Suspect, str] = dict.fromkeys(
         [*((name, "") for name in operations_in(record.yaml)), ("", record.topic)], program
     )
-    if OF_COMPLEX.search(record.yaml):
+    if is_of_complex(record.yaml):
         found[COMPLEX] = program
     if way:
         found.update({("", part.replace("-", " ")): record.id for part in (way, program)})
@@ -175,7 +178,7 @@ def operations_at(outcome: Outcome, record: CaseRecord) -> str:
         return ""
     end = min((line for line in lines if line > at), default=None)
     names = operations_in("\n".join(record.yaml.splitlines()[begin:end]))
-    return ", ".join([name for name in names if name not in FACTORIES or names.keys() <= FACTORIES][:MOST_NAMED])
+    return ", ".join([name for name in names if name not in FACTORIES or FACTORIES.issuperset(names)][:MOST_NAMED])
 
 
 def first_operation(record: CaseRecord) -> str:
@@ -183,7 +186,13 @@ def first_operation(record: CaseRecord) -> str:
     return next((name for name in operations_in(record.yaml) if name not in FACTORIES | {"clone"}), "")
 
 
-def operations_in(text: str) -> dict[str, None]:
+@lru_cache(TEXTS)
+def operations_in(text: str) -> tuple[str, ...]:
     """Return the names of operations that a text uses, in their order, without the mark of those in place."""
     used = ((attribute or function).rstrip("_") for attribute, function in USED.findall(text))
-    return dict.fromkeys(name for name in used if name in OPERATIONS)
+    return tuple(dict.fromkeys(name for name in used if name in OPERATIONS))
+
+
+@lru_cache(TEXTS)
+def is_of_complex(text: str) -> bool:
+    return OF_COMPLEX.search(text) is not None
