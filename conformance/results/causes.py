@@ -54,8 +54,8 @@ def groups_of(outcomes: Iterable[Outcome], records: Mapping[str, CaseRecord]) ->
     ended = [each for each in known if each.status == "crash"]
     passed = [each for each in known if each.status == "pass"]
     parts = parts_of(records)
-    told = [*wrong, *ended, *passed] if len(wrong + ended) >= FEWEST else []
-    of = {case: suspects_in(records[case], parts) for case in dict.fromkeys(outcome.case for outcome in told)}
+    compared = [*wrong, *ended, *passed] if len(wrong + ended) >= FEWEST else []
+    of = {case: suspects_in(records[case], parts) for case in dict.fromkeys(outcome.case for outcome in compared)}
     suspected = {**suspects(ended, passed, of, {COMPLEX}), **suspects(wrong, passed, of)}
     groups: dict[Key, list[Outcome]] = {}
     for outcome in known:
