@@ -39,6 +39,7 @@ from conformance.worker.points import (
 from conformance.worker.trial import NARROW_COMPLEX, Judgement, Trial
 from conformance.worker.values import Unobservable, plain
 from conformance.worker.ways import EVERYWHERE, ONCE, expanded_inputs, natively, on_meta, some_tangents
+from conformance.worker.ways_mapped import per_sample
 from conformance.worker.ways_twice import NARROW, SECOND, backward_three_times, some_inputs_twice
 
 BROKEN = re.compile(r"Trying to set a forward gradient that has a different size")  # a formula for tangents gave it
@@ -62,6 +63,7 @@ WAYS = (
     *EVERYWHERE,
     *SECOND,
     *ONCE,
+    "per sample",
     "some tangents",
     TWICE,
     "backward three times",
@@ -251,6 +253,8 @@ def ways_at(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool) -> Di
         ways["backward twice"] = SECOND["backward twice"]
     if is_usual and is_first and row < FULLY:
         ways.update({**ONCE, "some tangents": some_tangents, TWICE: some_inputs_twice})
+    if is_usual and row < FULLY:
+        ways["per sample"] = per_sample
     if is_usual and is_first and row == 0:
         ways.update({"backward three times": backward_three_times, "on meta": on_meta})
     if name.endswith(EQUAL) and is_first:

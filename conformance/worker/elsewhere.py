@@ -16,6 +16,7 @@ from conformance.worker.operation import Operation
 from conformance.worker.points import EQUAL, FIRST_ALONE, ORDINARY, OTHER, Point
 from conformance.worker.trial import NARROW_COMPLEX, ROUGH, Judgement, Trial
 from conformance.worker.ways import EVERYWHERE, ONCE, Differentiation, backward, joined, natively
+from conformance.worker.ways_mapped import per_sample
 from conformance.worker.ways_twice import NARROW, SECOND
 
 EMPTY = " = 0"  # what names of points without numbers end with
@@ -54,7 +55,7 @@ def ways_elsewhere(trial: Trial, row: int, dtype: torch.dtype, *, is_first: bool
         return {"native dtype": lambda _: natively(trial, dtype, ROUGH)} if is_asked else {}
     ways: Dict[str, Differentiation] = {}
     if is_usual and is_first:
-        ways = {**EVERYWHERE, **NARROW} if row else {**EVERYWHERE, **SECOND, **ONCE}
+        ways = {**EVERYWHERE, **NARROW} if row else {**EVERYWHERE, **SECOND, **ONCE, "per sample": per_sample}
     return {**ways, "backward": results_and_gradient}
 
 

@@ -193,25 +193,6 @@ def accumulation(trial: Trial) -> Judgement:
     return count, told if is_kept else [*told, trial.line("backward wrote to the given gradient")]
 
 
-def per_sample(trial: Trial) -> Judgement:
-    """Differentiate for each of two given gradients with vmap: each has its own gradient."""
-    rows = [trial.given, [weights(each, 4) for each in trial.given]]
-    values = [torch.stack([each, each]) for each in trial.on_device(trial.point.values)]
-    given = tuple(torch.stack(each).to(trial.operation.device) for each in zip(*rows))
-
-    def pulled(values: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> Any:
-        return torch.func.vjp(lambda *inputs: tuple(trial.operation(inputs)), *values)[1](given)
-
-    try:
-        found = torch.func.vmap(pulled)(tuple(values), given)
-    except Exception as error:
-        raise NotImplementedError(one_line(str(error))) from error  # a refusal, in one of many words, misleads nobody
-    return joined(
-        trial.wrong_gradients(f"the gradient of sample {place}", [each[place] for each in found], row)
-        for place, row in enumerate(rows)
-    )
-
-
 def on_meta(trial: Trial) -> Judgement:
     """Compute without data: the results have the shapes and dtypes that they have with data."""
     operation = Operation(trial.operation.function, trial.operation.others, "meta")
@@ -357,6 +338,5 @@ def natively(trial: Trial, dtype: torch.dtype, rough: float = 0.0) -> Judgement:
 EVERYWHERE: Dict[str, Differentiation] = {"backward": backward, "forward mode": forward_mode}
 ONCE: Dict[str, Differentiation] = {
     "some inputs": some_inputs, "batched gradients": batched_gradients, "incoming gradients": incoming_gradients,
-    "memory": memory, "writes": writes, "accumulation": accumulation, "per sample": per_sample,
-    "saved elsewhere": saved_elsewhere,
+    "memory": memory, "writes": writes, "accumulation": accumulation, "saved elsewhere": saved_elsewhere,
 }  # fmt: skip
