@@ -155,7 +155,7 @@ def add_reached(
 def left_out(shares: Mapping[str, Share], part: float) -> list[str]:
     """Return the ids of cases without which the others take this part of the time, and use as much as can be had.
 
-    Chosen is, again and again, the case that adds most for its time.
+    Chosen is, again and again, the case that adds most for its time; the first one whatever it takes.
     """
     kept: set[str] = set()
     missing = set().union(*(share.uses for share in shares.values()))
@@ -173,7 +173,7 @@ def left_out(shares: Mapping[str, Share], part: float) -> list[str]:
         now = -worth(name)
         if now > before:  # others have added some of it since
             heapq.heappush(waiting, (now, name))
-        elif now < 0 and shares[name].seconds <= seconds:
+        elif now < 0 and (shares[name].seconds <= seconds or not kept):
             kept.add(name)
             missing -= shares[name].uses
             details -= shares[name].details
