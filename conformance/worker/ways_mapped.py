@@ -16,15 +16,15 @@ from conformance.worker.ways import joined
 
 SAMPLES = (0, 1, 0, 0, 1)  # which of two each is; they are more than sizes have, so that nothing fits by accident
 SHRUNK = 0.875  # keeps numbers of each kind in its domain
-EXACT = 1e-7  # how far numbers may be apart, relative to the largest, where they are of double precision
+AS_ALONE = 1e-7  # how far numbers may be apart, relative to the largest, where they are of double precision
 WITH_ARGUMENTS = "all inputs and arguments"
 ARGUMENTS = "arguments alone"
 
 Rows = Sequence[Sequence[torch.Tensor]]  # of each of the two samples, what it has of each input or result
-Mapping = NamedTuple("Mapping", [("what", str), ("inputs", Tuple[int, ...]), ("dim", int), ("arguments", bool)])
+Mapped = NamedTuple("Mapped", [("what", str), ("inputs", Tuple[int, ...]), ("dim", int), ("arguments", bool)])
 
 
-def mappings(inputs: int, has_arguments: bool) -> Iterator[Mapping]:
+def mappings(inputs: int, has_arguments: bool) -> Iterator[Mapped]:
     """Yield what is mapped: each set of one or two inputs, of more each alone and all; then all at their end.
 
     Where other arguments are tensors, these are mapped, too, with all inputs and without any.
@@ -33,17 +33,17 @@ def mappings(inputs: int, has_arguments: bool) -> Iterator[Mapping]:
     for size in range(1, inputs + 1) if inputs < 3 else (1, inputs):
         for chosen in itertools.combinations(places, size):
             what = "all inputs" if chosen == places else f"inputs {list(chosen)}"
-            yield Mapping(what, chosen, 0, False)
-    yield Mapping("all inputs, by their last dimension", places, -1, False)
+            yield Mapped(what, chosen, 0, False)
+    yield Mapped("all inputs, by their last dimension", places, -1, False)
     if has_arguments:
-        yield Mapping(WITH_ARGUMENTS, places, 0, True)
-        yield Mapping(ARGUMENTS, (), 0, True)
+        yield Mapped(WITH_ARGUMENTS, places, 0, True)
+        yield Mapped(ARGUMENTS, (), 0, True)
 
 
 class Samples:
     """The inputs of a mapped operation, with what each sample has alone."""
 
-    def __init__(self, trial: Trial, mapping: Mapping) -> None:
+    def __init__(self, trial: Trial, mapping: Mapped) -> None:
         self.trial = trial
         self.mapping = mapping
         self.dims = tuple(mapping.dim if place in mapping.inputs else None for place in range(len(trial.point.values)))
@@ -90,7 +90,7 @@ class Samples:
             return [self.trial.line(f"{where} has {vector.numel()} numbers, alone {expected.numel()}")]
         is_exact = all(each.dtype in (torch.float64, torch.complex128) for each in wanted)
         finite = expected[expected.isfinite()].abs()
-        bound = (EXACT if is_exact else ROUGH) * max([1.0, *finite.tolist()])
+        bound = (AS_ALONE if is_exact else ROUGH) * max([1.0, *finite.tolist()])
         places = (~torch.isclose(vector, expected, rtol=0, atol=bound, equal_nan=True)).nonzero().reshape(-1).tolist()
         if not places:
             return []
@@ -165,7 +165,7 @@ def pushed_inside(samples: Samples, *_: Rows) -> Judgement:
     return samples.wrong("the tangent", found, wanted)
 
 
-WAYS: Tuple[Callable[..., Judgement], ...] = (differentiated_outside, differentiated_inside, pushed_inside)
+MAPPED: Tuple[Callable[..., Judgement], ...] = (differentiated_outside, differentiated_inside, pushed_inside)
 
 
 def per_sample(trial: Trial) -> Judgement:
@@ -183,7 +183,7 @@ def per_sample(trial: Trial) -> Judgement:
         except Exception as error:  # which going backward has told already
             refused = refused or error
             continue
-        for way in WAYS:
+        for way in MAPPED:
             try:
                 judged.append(way(samples, *alone))
             except Exception as error:

@@ -19,7 +19,7 @@ from conformance.render.script.names import names_of_module
 WORKER = Path(conformance.__file__).parent / "worker"
 # In the order of scripts.
 MODULES = """values storage backend lacking failures checks reference factories functions state modes wrapped
-    differences points operation trial ways ways_twice elsewhere large derivatives standalone""".split()
+    differences points operation trial ways ways_mapped ways_twice elsewhere large derivatives standalone""".split()
 REGISTRY = "CHECKS"  # of which each entry is a piece by itself
 BACKENDS = "BACKENDS"  # which is filled here
 ALWAYS = ("torch", "unexpected", "DEVICE", "DTYPE", "warnings", "set_up", BACKENDS)
