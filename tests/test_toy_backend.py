@@ -278,7 +278,7 @@ def test_a_device_whose_errors_come_late_and_whose_memory_ends_is_not_accused(li
     assert status == 0, printed
     outcomes = asked(whole)
     assert statuses(outcomes) == {"pass", "known", "unsupported"}, printed
-    assert sum(outcome["status"] == "pass" for outcome in outcomes.values()) > 0.8 * len(outcomes)
+    assert sum(outcome["status"] in ("pass", "known") for outcome in outcomes.values()) > 0.8 * len(outcomes)
 
 
 def test_a_late_error_is_that_of_its_case_and_the_worker_is_replaced(library: Path, tmp_path: Path) -> None:
