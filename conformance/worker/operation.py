@@ -57,13 +57,22 @@ class Operation:
 
         The leaves are the inputs, unless there are `inputs` that were made of them.
         """
-        results = self(leaves if inputs is None else inputs)
-        pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad and own is not None]
-        if not pairs:
-            return [torch.zeros_like(leaf) for leaf in leaves]
-        ends, own = zip(*pairs)
-        found = torch.autograd.grad(ends, leaves, own, create_graph=create_graph, allow_unused=True)
-        return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+        return gradients_of(self(leaves if inputs is None else inputs), leaves, given, create_graph)
+
+
+def gradients_of(
+    results: Sequence[torch.Tensor],
+    leaves: Sequence[torch.Tensor],
+    given: Sequence[Optional[torch.Tensor]],
+    create_graph: bool = False,
+) -> List[torch.Tensor]:
+    """Return the gradient of each leaf, zeros where it has none, for the given gradients of results (or None)."""
+    pairs = [(result, own) for result, own in zip(results, given) if result.requires_grad and own is not None]
+    if not pairs:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    ends, own = zip(*pairs)
+    found = torch.autograd.grad(ends, leaves, own, create_graph=create_graph, allow_unused=True)
+    return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
 
 
 def is_placed(value: Any) -> bool:

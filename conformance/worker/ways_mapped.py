@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import torch
 
 from conformance.worker.differences import real_vector
-from conformance.worker.operation import Operation
+from conformance.worker.operation import Operation, gradients_of
 from conformance.worker.points import in_few_digits, weights
 from conformance.worker.trial import ROUGH, Judgement, Trial
 from conformance.worker.values import display_value, on_cpu, one_line
@@ -17,8 +17,6 @@ from conformance.worker.ways import joined
 SAMPLES = (0, 1, 0, 0, 1)  # which of two each is; they are more than sizes have, so that nothing fits by accident
 SHRUNK = 0.875  # keeps numbers of each kind in its domain
 AS_ALONE = 1e-7  # how far numbers may be apart, relative to the largest, where they are of double precision
-WITH_ARGUMENTS = "all inputs and arguments"
-ARGUMENTS = "arguments alone"
 
 Rows = Sequence[Sequence[torch.Tensor]]  # of each of the two samples, what it has of each input or result
 Mapped = NamedTuple("Mapped", [("what", str), ("inputs", Tuple[int, ...]), ("dim", int), ("arguments", bool)])
@@ -36,8 +34,8 @@ def mappings(inputs: int, has_arguments: bool) -> Iterator[Mapped]:
             yield Mapped(what, chosen, 0, False)
     yield Mapped("all inputs, by their last dimension", places, -1, False)
     if has_arguments:
-        yield Mapped(WITH_ARGUMENTS, places, 0, True)
-        yield Mapped(ARGUMENTS, (), 0, True)
+        yield Mapped("all inputs and arguments", places, 0, True)
+        yield Mapped("arguments alone", (), 0, True)
 
 
 class Samples:
@@ -71,7 +69,7 @@ class Samples:
         for inputs, given in zip(self.two, self.given):
             leaves = [each.clone().requires_grad_() for each in inputs]
             results = self.trial.operation(leaves)
-            found.append(([each.detach() for each in results], filled(results, leaves, given)))
+            found.append(([each.detach() for each in results], gradients_of(results, leaves, given)))
         values, gradients = zip(*found)
         return values, gradients
 
@@ -108,23 +106,11 @@ def stacked(two: Sequence[torch.Tensor], dim: int = 0) -> torch.Tensor:
     return torch.stack([two[own] for own in SAMPLES], dim)
 
 
-def filled(
-    results: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor], given: Sequence[torch.Tensor]
-) -> List[torch.Tensor]:
-    """Return the gradient of each leaf, zeros where it has none."""
-    pairs = [pair for pair in zip(results, given) if pair[0].requires_grad]
-    found: Sequence[Optional[torch.Tensor]] = [None] * len(leaves)
-    if pairs:
-        ends, own = zip(*pairs)
-        found = torch.autograd.grad(ends, leaves, own, allow_unused=True)
-    return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
-
-
 def differentiated_outside(samples: Samples, values: Rows, gradients: Rows) -> Judgement:
     """Map the operation, and go backward through that."""
     leaves = tuple(each.clone().requires_grad_() for each in samples.inputs)
     found = torch.func.vmap(samples.operation, (0, samples.dims))(samples.others, leaves)
-    own = filled(found, leaves, [stacked(pair) for pair in zip(*samples.given)])
+    own = gradients_of(found, leaves, [stacked(pair) for pair in zip(*samples.given)])
     told = []
     for place, (each, pair, dim) in enumerate(zip(own, zip(*gradients), samples.dims)):
         wanted = stacked(pair).sum(0) if dim is None else stacked(pair, dim)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import threading
 import types
 from collections.abc import Iterator
@@ -479,3 +481,17 @@ def test_a_namespace_that_lacks_a_name_says_so() -> None:
         _ = space.load
     with pytest.raises(AttributeError, match=r"^torch\.sin belongs to the vocabulary and can't be set$"):
         space.sin = 1
+
+
+def test_no_namespace_loads_the_compiler() -> None:
+    """Each worker would load it, and reset it after each case; a build whose compiler fails would fail all of them."""
+    text = (
+        "import sys\n"
+        "from conformance.language import vocabulary\n"
+        "from conformance.worker.namespace import real_module\n"
+        "for path in vocabulary.NAMESPACES:\n"
+        "    real_module(path)\n"
+        "    assert 'torch._dynamo' not in sys.modules, path\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
