@@ -41,6 +41,10 @@ from conformance.results.renamed import joined
 from conformance.results.store import ReportError, load_report, write_whole
 
 
+def why(error: BaseException) -> str:
+    return str(error) or "out of memory"
+
+
 class Recorder:
     """The report of one run, in the process in which pytest reports."""
 
@@ -80,16 +84,16 @@ class Recorder:
         self.journal = Journal(self.directory, report, self.conformance.case_set.all_renames())
         try:
             self.journal.begin()
-        except OSError as error:
-            self.lost = f"nothing was written before its end: {error}"
+        except (OSError, MemoryError) as error:
+            self.lost = f"nothing was written before its end: {why(error)}"
 
     def add(self, outcome: Outcome) -> None:
         """Record an outcome; when it can't be written, the run goes on, and all are written at its end if they can."""
         if self.journal is not None:
             try:
                 self.journal.add(outcome)
-            except OSError as error:
-                self.lost = f"not all was written before its end: {error}"
+            except (OSError, MemoryError) as error:
+                self.lost = f"not all was written before its end: {why(error)}"
 
     def finish(self, exit_status: int, graphs: Mapping[str, Graph]) -> None:
         """Write the report and the page; items that were planned and didn't run are in both, with the reason."""
@@ -97,8 +101,8 @@ class Recorder:
             return
         try:
             report = self.journal.finish(self.why_not_run, exit_status, graphs, self.is_gone)
-        except OSError as error:
-            self.error = f"no report: {error}"
+        except (OSError, MemoryError) as error:
+            self.error = f"no report: {why(error)}"
             if self.journal.file is not None:
                 self.error += f"; outcomes up to an earlier one are in {self.journal.partial.name}"
             return

@@ -85,7 +85,7 @@ class Journal:
             self.partial.parent.mkdir(parents=True, exist_ok=True)
             self.take_up()
             self.open()
-        except OSError:
+        except BaseException:
             self.is_broken = True
             raise
 
@@ -98,6 +98,7 @@ class Journal:
                 fcntl.flock(self.file, fcntl.LOCK_EX)
             for chunk in chunks_of(text_of_head(self.report)):
                 self.end = self.write(chunk, self.end)
+            self.head = self.end
             os.fsync(self.file.fileno())
             self.name(unnamed)
         except BaseException:
@@ -106,7 +107,6 @@ class Journal:
                 unnamed.unlink()
             raise
         synchronize(self.partial.parent)
-        self.head = self.end
 
     def name(self, unnamed: Path) -> None:
         """Give the file its name, or the next one that is free: processes of other hosts have the same numbers."""
@@ -143,23 +143,21 @@ class Journal:
 
         When one can't be written, the partial file stays a report of those before, and the others are kept in memory.
         """
-        line = (",\n" if self.outcomes else "\n") + encoded(outcome)
+        separator = ",\n" if self.outcomes else "\n"
         self.outcomes[outcome.pair] = outcome
         self.added += 1
         if not self.is_broken:
-            try:
-                self.end = self.write(line.encode(), self.end)
-            except OSError:
-                self.is_broken = True
-                raise
+            self.is_broken = True  # until it is written, whatever ends that: a full disk, no memory, an interrupt
+            self.end = self.write((separator + encoded(outcome)).encode(), self.end)
+            self.is_broken = False
 
     def write(self, text: bytes, place: int) -> int:
         """Write a text and the closing brackets at a place in the partial file; return the place after the text."""
         descriptor = self.file.fileno()
         try:
             write_all(descriptor, text + END, place)
-        except OSError:
-            with suppress(OSError):  # the disk has this room already
+        except BaseException:
+            with suppress(OSError, MemoryError):  # the disk has this room already
                 write_all(descriptor, END, place)
                 os.ftruncate(descriptor, place + len(END))
             raise
