@@ -71,6 +71,7 @@ ELSEWHERE = {
     "python -m conformance language-server": "editors start it, as tests/cli/test_language_server.py does",
     "pip install torch==2.13.0 -e . && pytest": "brings gigabytes, and is what .ci/run begins with",
     "python -m sphinx -W -d build/doctrees docs build/site": "needs all reports; tests/docs/test_site.py does it",
+    "python tests/allocation_faults.py": "takes minutes; tests/results/test_allocations.py does some of it",
     "python tests/formula_faults.py --count 300 --seed 1": "takes minutes; tests/test_formula_faults.py plants a few",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
     "pip install torch==2.9.0 torch_xla==2.9.0": "brings gigabytes, and another torch than the one under test",
@@ -128,6 +129,11 @@ ELSEWHERE |= {
     command: "takes minutes; tests/worker/test_escapes.py and tests/pytest_plugin/test_recorder.py do some of it"
     for command in COMMANDS
     if command.startswith(("python tests/walls.py", "python tests/interruptions.py"))
+}
+ELSEWHERE |= {
+    command: "takes many minutes, and a fuzzer; tests/test_fuzzing.py reads some of what it feeds"
+    for command in COMMANDS
+    if command.startswith("python tests/fuzzing.py")
 }
 ELSEWHERE |= {
     command: "takes minutes; tests/test_benchmarks.py runs each benchmark with small numbers"

@@ -25,7 +25,7 @@ else:
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 UNDER_TEST = {"torch"}  # it is whatever is there
-FOR_DEVELOPERS = {"dev", "docs"}  # what the checkout is worked on with; the package needs none of it
+FOR_DEVELOPERS = {"dev", "docs", "fuzz"}  # what the checkout is worked on with; the package needs none of it
 
 
 ADDRESS = re.compile(r"github\.com/([\w.-]+/autograd-conformance)\b|uses: ([\w.-]+/autograd-conformance)/")

@@ -25,6 +25,8 @@ MAX_BYTES = 32 * 2**20
 INT = re.compile(r"[-+]?[0-9]+")
 FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 UNCONFIRMED = "unconfirmed"
+BREAK = re.compile(r"\r\n?")  # of lines, in files of other systems
+OTHER_BREAK = re.compile("[\x85\u2028\u2029]")  # at which the parser breaks lines, and editors don't
 UNKNOWN = "?"
 BARE_UNKNOWN = re.compile(r"(?<=[ \[])\?(?=[ \t]*(?:[,}\]]|$| #))", re.MULTILINE)
 STAND_IN = "\ue000"  # of a bare `?`, which YAML takes for a sign of its own
@@ -117,9 +119,16 @@ def read_document(text: str, file: str) -> Node:
     def problem(place: tuple[int, int], message: str, hint: str = "") -> None:
         problems.append(Problem(file=file, line=place[0], column=place[1], message=message, hint=hint))
 
+    text = BREAK.sub("\n", text)
     half = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
     if half is not None:
         problem(place_at(text, half), f"expected text, got half of a surrogate pair, U+{ord(text[half]):04X}")
+        raise CaseFileError(problems)
+    other = OTHER_BREAK.search(text)
+    if other is not None:
+        hint = "no editor shows it as one; write it as an escape in double quotes, or break the line"
+        message = f"expected lines that end in line feeds, got U+{ord(other[0]):04X}, at which YAML breaks them, too"
+        problem(place_at(text, other.start()), message, hint)
         raise CaseFileError(problems)
     root: Node | None = None
     own, unknowns = BARE_UNKNOWN.subn(STAND_IN, text) if STAND_IN not in text else (text, 0)

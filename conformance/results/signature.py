@@ -20,6 +20,7 @@ ON_VALUES = ("grad: ", "value: ", "log: ", "GradcheckError: ")  # signatures tha
 OPERATOR = re.compile(r"\baten(?:::|\.)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 
 LAST_WORDS = re.compile(r"(?:what\(\): *|(?=Check failed|Assertion [`'\"]))(\S[^\n]*)")  # of C++ before it aborts
+NO_SOURCE = " (no source)"  # how the names of case files end in stacks
 FRAME = re.compile(r'File "([^"\n]+)", line \d+,? in (\w+)')  # as faulthandler has them
 OF_WAY = re.compile(r"\[(\w+): (.*?); (?:[^;:]*: )?f\(.*", re.DOTALL)  # an error that derivatives() tells
 PATH = re.compile(rf"(?!.* (?:==|!=|is|in|and|or|not) ).*\.({'|'.join(CHECKS)})", re.DOTALL)
@@ -61,7 +62,7 @@ def signature(outcome: Outcome) -> str:
 def caller(outcome: Outcome) -> str:
     """Return the innermost function of Python's stack in what a worker said last, unless it is the case itself."""
     found = FRAME.search(outcome.stderr)
-    return found[2] if found and not found[1].endswith((".yaml", ".yml")) else ""
+    return found[2] if found and not found[1].endswith((".yaml", ".yml", NO_SOURCE)) else ""
 
 
 def operator(text: str) -> str:

@@ -61,7 +61,7 @@ class CaseRun:
         self.wait = shared.wait
         self.notes = shared.notes
         self.declared = shared.declared
-        self.file: str = program["file"]
+        self.file = f"{program['file']} (no source)"  # a compiler would find the file, and take its lines for Python
         self.steps: List[Dict[str, Any]] = program["steps"]
         self.log: List[Any] = []
         self.warned: List[warnings.WarningMessage] = []

@@ -14,7 +14,7 @@ from conformance.worker.values import FULL_DEVICES, one_line, plain
 
 MESSAGE = 2000  # how many characters of an error's message are kept
 TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
-CALLS = re.compile(r"\s+At:\s+\S+\(\d+\): .*", re.DOTALL)  # added to messages by pybind11
+CALLS = re.compile(r"\s+At:\s+\S+(?: \(no source\))?\(\d+\): .*", re.DOTALL)  # added to messages by pybind11
 FALLS_BACK = re.compile(r"fall\w*[ _-]?back.{,60}\bcpu\b|\bcpu[ _-]fall", re.IGNORECASE | re.DOTALL)
 OF_LAYOUT = re.compile(r"do not obey the gradient layout contract")  # once a process, in whichever case is the first
 ORIGIN = re.compile(r"\(Triggered internally at (.*):\d+")  # added to warnings of C++

@@ -85,7 +85,7 @@ def compiled(function: Any) -> Any:
         missing = sorted(set(foreign_names(known.__code__)) - own.keys() - own["__builtins__"].keys())
         if missing:
             raise NameError(f"name {missing[0]!r} is not defined")  # to the compiler it would be Python's
-        parts = (without_source(known.__code__), names, known.__name__, known.__defaults__, known.__closure__)
+        parts = (known.__code__, names, known.__name__, known.__defaults__, known.__closure__)
         made = types.FunctionType(*parts)
         made.__kwdefaults__ = known.__kwdefaults__
         return made
@@ -124,12 +124,6 @@ def codes_of(value: Any) -> List[Any]:
         inner = (getattr(each, "__func__", getattr(each, "fget", each)) for each in vars(value).values())
         return [each.__code__ for each in inner if isinstance(each, types.FunctionType)]
     return [value.__code__] if is_own_function(value) else []
-
-
-def without_source(code: Any) -> Any:
-    """Return code with another file name: a compiler would find the case file and read it as Python."""
-    constants = tuple(without_source(each) if isinstance(each, types.CodeType) else each for each in code.co_consts)
-    return code.replace(co_filename=f"{code.co_filename} (no source)", co_consts=constants)
 
 
 def is_own_function(value: object) -> bool:

@@ -42,7 +42,7 @@ def compile_text(text: str, mode: str) -> types.CodeType:
 
 
 def compile_step(text: str, file: str, line: int) -> types.CodeType:
-    """Return the code of a step that begins in `line` of `file`, with these places in tracebacks."""
+    """Return the code of a step that begins in `line` of what is called `file`, with these places in tracebacks."""
     return relocate(compile_text(text, "exec"), file, line - 1)
 
 

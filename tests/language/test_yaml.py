@@ -92,10 +92,26 @@ def test_all_problems_of_a_document_are_told_at_once() -> None:
         ("a: !x {}", "x:1:4: a tag (!x) is not part of the case language (remove it)"),
         ("a: \u0007", "x:1:4: can't be read as YAML: the character U+0007 can't stand in it"),
         ("ok: 1\nb: \ufffe", "x:2:4: can't be read as YAML: the character U+FFFE can't stand in it"),
+        (
+            "ok: 1\nb: 'x\u2028'",
+            "x:2:6: expected lines that end in line feeds, got U+2028, at which YAML breaks them, too "
+            "(no editor shows it as one; write it as an escape in double quotes, or break the line)",
+        ),
     ],
 )
 def test_what_the_language_leaves_out_is_refused_with_its_place(text: str, problem: str) -> None:
     assert problems_in(text) == [problem]
+
+
+@each("text", ["a: 1\nb: [1\nc: 2", "a: 1\nb: c: d", "a:\n- b\n  c: 1", "a: 1\n---\nb: 2", "a: \t1\n\tb: 2"])
+def test_problems_are_in_the_same_places_however_lines_end(text: str) -> None:
+    told = problems_in(text)
+    assert told
+    assert problems_in(text.replace("\n", "\r\n")) == problems_in(text.replace("\n", "\r")) == told
+
+
+def test_an_escape_may_stand_for_any_end_of_a_line() -> None:
+    assert read_document(r'a: "x\u2028\N\r"', "x").plain == {"a": "x\u2028\x85\r"}
 
 
 def test_a_quoted_ampersand_and_star_are_text() -> None:

@@ -171,7 +171,7 @@ def test_a_timeout_is_told_by_its_statement_and_one_without_a_step_by_its_topic(
 
 def test_a_crash_without_a_step_is_told_by_the_stack() -> None:
     stack = 'Fatal Python error: Aborted\n\nThread 1:\n  File "/x/torch/functional.py", line 377 in einsum\n'
-    case_alone = 'Thread 1:\n  File "cases/x.yaml", line 3 in <module>\n'
+    case_alone = 'Thread 1:\n  File "cases/x.yaml (no source)", line 3 in <module>\n'
     found = {name: outcome("crash", signal="SIGABRT", stderr=stack) for name in "ab"}
     found["c"] = outcome("crash", signal="SIGABRT", stderr=case_alone)
     assert titles(found) == [(2, "einsum: SIGABRT"), (1, "Tests: SIGABRT")]

@@ -17,6 +17,8 @@ def test_what_a_failure_says_is_the_same_on_every_machine() -> None:
     """pybind11 adds the calls that led to an error, with the paths of this machine; torch names its own files."""
     told = "RuntimeError: RuntimeError: no\n\nAt:\n  /a/b.py(3): f\n  cases/c.yaml(4): <lambda>\n"
     assert portable_message(told) == "RuntimeError: RuntimeError: no"
+    own = "RuntimeError: RuntimeError: no\n\nAt:\n  cases/c.yaml (no source)(4): <lambda>\n"
+    assert portable_message(own) == "RuntimeError: RuntimeError: no"
     assert portable_message(" ".join(told.split())) == "RuntimeError: RuntimeError: no"
     assert portable_message(f'File "{torch.__path__[0]}/autograd/graph.py"') == 'File "torch/autograd/graph.py"'
     assert portable_message("expected 3 (found 4): At: most 5") == "expected 3 (found 4): At: most 5"

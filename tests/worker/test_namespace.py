@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 import subprocess
 import sys
 import threading
@@ -18,11 +19,11 @@ from loops import each
 from running import outcome_of_steps, running_engine
 
 from conformance.language import versions, vocabulary
-from conformance.worker import namespace
+from conformance.worker import case_run, namespace
 from conformance.worker.engine import Engine
 from conformance.worker.factories import Layer, allowing_for_rounding
 from conformance.worker.namespace import offer
-from conformance.worker.sandbox import Namespace
+from conformance.worker.sandbox import Namespace, compile_step
 
 DRAWS = {
     "rand": "rand(2, 3)",
@@ -399,6 +400,30 @@ def test_each_operator_of_a_case_has_a_name_of_its_own(engine: Engine) -> None:
 """
     for _ in range(2):
         assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_no_frame_of_a_case_leads_to_lines_of_its_file(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler shows where a case called it, by lines that it reads as Python, and fails where they are none."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.yaml").write_text("- none: of [this is Python\n" * 100, encoding="utf-8")
+    made: list[types.CodeType] = []
+
+    def noted(*arguments: Any) -> types.CodeType:
+        made.append(compile_step(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(case_run, "compile_step", noted)
+    steps = "- 'f = lambda t: [u * 2 for u in t]'\n- 'x = f(ones(2))'\n- expect: {len(x): 2}\n"
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    waiting = [*made]
+    while waiting:
+        code = waiting.pop()
+        assert linecache.getlines(code.co_filename) == [], code
+        waiting += [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    assert len(made) == 2
+    assert linecache.getlines("t.yaml")
 
 
 def test_what_the_compiler_sets_beside_functions_is_left_to_it(engine: Engine) -> None:
