@@ -80,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # of a name that can't be one, say; what can be foreseen has a hint of its own
         complain(f"error: {named(error)}{error.strerror or error}")
         complain("hint: is that the file which was meant?")
+    except MemoryError:
+        complain("error: out of memory")
     return 2
 
 

@@ -100,6 +100,18 @@ def test_an_interruption_is_told_in_a_word(
 
 
 @pytest.mark.usefixtures("place")
+def test_memory_that_does_not_suffice_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def large(_: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr(check, "run", large)
+    assert cli.main(["check", "file.yaml"]) == 2
+    assert capsys.readouterr().err == "error: out of memory\n"
+
+
+@pytest.mark.usefixtures("place")
 def test_an_error_of_the_system_without_a_file_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
