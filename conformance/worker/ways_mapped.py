@@ -75,6 +75,12 @@ class Samples:
 
     def wrong(self, what: str, found: Sequence[torch.Tensor], wanted: Rows) -> Judgement:
         """Say which sample has something else than alone; `found` has the samples in the first dimension."""
+        bounds = [bound_of(alone) for alone in wanted]
+        shapes = [[(len(SAMPLES), *each.shape) for each in alone] for alone in wanted]
+        if [each.shape for each in found] in shapes and shapes[0] == shapes[1]:
+            vector, expected = vector_of(found), vector_of([stacked(pair) for pair in zip(*wanted)])
+            if not apart(vector, expected, min(bounds)):
+                return 1, []
         for sample, own in enumerate(SAMPLES):
             told = self.differs(f"{what} of sample {sample}", [each[sample] for each in found], wanted[own])
             if told:
@@ -82,19 +88,34 @@ class Samples:
         return 1, []
 
     def differs(self, what: str, found: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> List[str]:
-        vector, expected = (real_vector([on_cpu(each) for each in tensors]) for tensors in (found, wanted))
+        vector, expected = vector_of(found), vector_of(wanted)
         where = f"{what}, mapped over {self.mapping.what},"
         if vector.shape != expected.shape:
             return [self.trial.line(f"{where} has {vector.numel()} numbers, alone {expected.numel()}")]
-        is_exact = all(each.dtype in (torch.float64, torch.complex128) for each in wanted)
-        finite = expected[expected.isfinite()].abs()
-        bound = (AS_ALONE if is_exact else ROUGH) * max([1.0, *finite.tolist()])
-        places = (~torch.isclose(vector, expected, rtol=0, atol=bound, equal_nan=True)).nonzero().reshape(-1).tolist()
+        places = apart(vector, expected, bound_of(wanted))
         if not places:
             return []
         own, alone = (display_value(each[places[0]].item()) for each in (vector, expected))
         also = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
         return [self.trial.line(f"{where} is {own} at {places[0]}, alone {alone}{also}")]
+
+
+def vector_of(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    return real_vector([on_cpu(each) for each in tensors])
+
+
+def bound_of(alone: Sequence[torch.Tensor]) -> float:
+    """Return how far numbers may be from those of a sample alone."""
+    vector = vector_of(alone)
+    is_exact = all(each.dtype in (torch.float64, torch.complex128) for each in alone)
+    sizes: List[float] = vector[vector.isfinite()].abs().tolist()
+    return (AS_ALONE if is_exact else ROUGH) * max([1.0, *sizes])
+
+
+def apart(vector: torch.Tensor, expected: torch.Tensor, bound: float) -> List[int]:
+    """Return the places at which numbers are further apart than a bound."""
+    close = torch.isclose(vector, expected, rtol=0, atol=bound, equal_nan=True)
+    return [] if bool(close.all()) else (~close).nonzero().reshape(-1).tolist()
 
 
 def other(value: torch.Tensor) -> torch.Tensor:

@@ -40,6 +40,7 @@ import torch
 _parts = {"__name__": "parts"}
 exec(r'''
 """
+BEFORE, HEAD, AFTER = "(apart)", "(start)", "(together)"  # names of pieces that nothing in them can have
 TOGETHER = "''', _parts)\n"
 
 
@@ -72,8 +73,8 @@ def read_pieces() -> dict[str, Piece]:
                 others[name] = piece
     others[BACKENDS] = Piece(text="\n" + backends_text({}), names=frozenset())
     ordered = sorted(imports.items(), key=lambda item: (item[1].text.startswith("from"), item[1].text))
-    return {"apart": Piece(text=APART), "start": Piece(text=START, names=frozenset(ALWAYS)), **dict(ordered),
-            **others, "together": Piece(text=TOGETHER)}  # fmt: skip
+    return {BEFORE: Piece(text=APART), HEAD: Piece(text=START, names=frozenset(ALWAYS)), **dict(ordered),
+            **others, AFTER: Piece(text=TOGETHER)}  # fmt: skip
 
 
 def backends_text(others: Mapping[str, tuple[Sequence[str], str]]) -> str:
@@ -175,7 +176,7 @@ def needs_of(name: str) -> frozenset[str]:
 @cache
 def parts_with(wanted: frozenset[str]) -> tuple[str, ...]:
     """Return the names of the pieces that a script needs for those that are `wanted`, in order."""
-    found = frozenset().union(*map(needs_of, wanted | {"start"}))
+    found = frozenset().union(*map(needs_of, wanted | {HEAD}))
     found |= {name for name in FREE if needs_of(name) - {name} <= found}
     return tuple([name for name in PIECES if name in found])
 

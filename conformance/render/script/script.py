@@ -14,7 +14,7 @@ from conformance.language import vocabulary
 from conformance.model.build import IN_TREE
 from conformance.model.case import Case
 from conformance.model.report import Report
-from conformance.render.script.carried import BACKENDS, PIECES, backends_text, names_in_parts, parts_with
+from conformance.render.script.carried import AFTER, BACKENDS, BEFORE, PIECES, backends_text, names_in_parts, parts_with
 from conformance.render.script.names import Fact, Uses, sets_any_of, uses_of
 from conformance.render.script.steps import BUILTIN, ScriptWriter, block, quoted, spread
 
@@ -59,7 +59,7 @@ def script_of(case: Case) -> Script:
         writer = ScriptWriter("_")
         lines, _ = written(case, writer)
         lines = [*aliases(writer.names), *lines]
-        parts = ("apart", *parts_with(frozenset(writer.parts)), "together")
+        parts = (BEFORE, *parts_with(frozenset(writer.parts)), AFTER)
     return Script(parts=parts, body="\n".join([*head(case), *lines]))
 
 

@@ -25,7 +25,7 @@ from conformance.language import versions, vocabulary
 from conformance.model.build import BackEnd
 from conformance.model.case import Case
 from conformance.render.script import carried, script
-from conformance.render.script.carried import BACKENDS, MODULES, PIECES, REGISTRY, WORKER, name_of
+from conformance.render.script.carried import AFTER, BACKENDS, BEFORE, MODULES, PIECES, REGISTRY, WORKER, name_of
 from conformance.render.script.script import SNIPPETS, script_of, snippets_for
 from render.script.test_script_outcomes import OTHERS, PASSES
 
@@ -117,7 +117,7 @@ def test_the_parts_of_a_script_stand_before_its_body() -> None:
 
 
 def test_every_part_is_text_that_can_stand_in_a_script() -> None:
-    texts = [text for name, text in SNIPPETS.items() if name not in ("apart", "together")]
+    texts = [text for name, text in SNIPPETS.items() if name not in (BEFORE, AFTER)]
     assert all(text.endswith("\n") and "".join(text.split("\n")).isprintable() for text in texts)
     assert "'''" not in "".join(texts)
     assert not re.search("noqa|type: ignore|fmt: ", "".join(texts))
@@ -149,7 +149,7 @@ def test_a_script_carries_what_the_worker_itself_runs(module: str) -> None:
 
 
 def test_every_name_of_the_parts_is_one_of_them_or_of_python() -> None:
-    texts = [text for name, text in SNIPPETS.items() if name not in ("apart", "together")]
+    texts = [text for name, text in SNIPPETS.items() if name not in (BEFORE, AFTER)]
     nodes = [node for node in ast.walk(ast.parse("".join(texts))) if isinstance(node, ast.ClassDef)]
     bodies = [inner for node in nodes for inner in node.body]
     members = {inner.name for inner in bodies if isinstance(inner, ast.FunctionDef)}
@@ -191,7 +191,7 @@ def is_python_3_8(cases: list[Case]) -> None:
     texts = {}
     for case in cases:
         made = script_of(case)
-        if "apart" in made.parts:  # the beginning of a definition that has all others in it
+        if BEFORE in made.parts:  # the beginning of a definition that has all others in it
             texts[made.text] = case.id
         else:
             texts[made.body] = case.id
