@@ -68,7 +68,8 @@ def compiled(function: Any) -> Any:
     """Return a function of the case as torch.compile() makes it with aot_eager: traced by autograd, run eagerly."""
     if not is_own_function(function):
         raise TypeError("compiled() takes a function that the case has defined")
-    importlib.import_module("torch._dynamo.backends.debugging")  # has the backend; else torch would import all of them
+    backends = importlib.import_module("torch._dynamo.backends.debugging")  # else torch would import all that there are
+    unnest(backends.aot_eager)
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
@@ -102,6 +103,20 @@ def foreign_names(code: Any) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from foreign_names(constant)
+
+
+def unnest(backend: Any) -> None:
+    """Have a backend forget what it compiles backwards with: up to 2.5 it wraps that once more at each compilation.
+
+    After some 300 in one process they would fail for the depth of these calls, in whichever case comes then.
+    """
+    kept = [
+        getattr(backend, "kwargs", None),
+        *(cell.cell_contents for cell in getattr(backend, "__closure__", 0) or ()),
+    ]
+    for each in kept:
+        if isinstance(each, dict):
+            each.pop("bw_compiler", None)
 
 
 def names_needed(code: Any, own: Dict[str, Any]) -> Set[str]:
