@@ -110,10 +110,8 @@ def unnest(backend: Any) -> None:
 
     After some 300 in one process they would fail for the depth of these calls, in whichever case comes then.
     """
-    kept = [
-        getattr(backend, "kwargs", None),
-        *(cell.cell_contents for cell in getattr(backend, "__closure__", 0) or ()),
-    ]
+    cells = getattr(backend, "__closure__", None) or ()
+    kept = [getattr(backend, "kwargs", None), *(cell.cell_contents for cell in cells)]
     for each in kept:
         if isinstance(each, dict):
             each.pop("bw_compiler", None)

@@ -426,6 +426,25 @@ def test_no_frame_of_a_case_leads_to_lines_of_its_file(
     assert linecache.getlines("t.yaml")
 
 
+def test_a_backend_that_wraps_its_compiler_at_each_use_wraps_it_once() -> None:
+    def backend_of(**kwargs: Any) -> Any:
+        def backend() -> int:
+            inner = kwargs.get("bw_compiler") or (lambda: 0)
+            kwargs["bw_compiler"] = lambda: inner() + 1
+            return int(kwargs["bw_compiler"]())
+
+        return backend
+
+    backend = backend_of(fw_compiler=None)
+    assert [backend(), backend()] == [1, 2]
+    namespace.unnest(backend)
+    assert backend() == 1
+    kept = types.SimpleNamespace(kwargs={"fw_compiler": 1, "bw_compiler": 2})
+    namespace.unnest(kept)
+    assert kept.kwargs == {"fw_compiler": 1}
+    namespace.unnest(len)
+
+
 def test_what_the_compiler_sets_beside_functions_is_left_to_it(engine: Engine) -> None:
     steps = "- 'f = compiled(lambda t: t * 2)'\n- expect: {f(ones(1)): 2}\n"
     place = namespace.PLACE
