@@ -39,7 +39,7 @@ def test_they_are_compact_and_say_nothing_of_a_machine(reports: list[Report]) ->
 def test_they_are_of_one_state_of_the_suite_and_nothing_is_unexplained(reports: list[Report]) -> None:
     assert len({report.header.suite.commit for report in reports}) == 1
     again = {outcome.case for report in reports for outcome in report.outcomes if outcome.run}
-    assert len(again) < 20  # the cases that were run again after one of them was mended
+    assert len(again) < 60  # of which the suite had spoilt or not known something at first
     cases = [{each.id: each.digest for each in report.cases if each.id not in again} for report in reports]
     assert all(each == cases[0] for each in cases)
     for report in reports:
