@@ -127,7 +127,7 @@ def read_document(text: str, file: str) -> Node:
     other = OTHER_BREAK.search(text)
     if other is not None:
         hint = "no editor shows it as one; write it as an escape in double quotes, or break the line"
-        message = f"expected lines that end in line feeds, got U+{ord(other[0]):04X}, at which YAML breaks them, too"
+        message = f"expected lines that end with a newline, got U+{ord(other[0]):04X}, at which YAML breaks them, too"
         problem(place_at(text, other.start()), message, hint)
         raise CaseFileError(problems)
     root: Node | None = None

@@ -179,7 +179,7 @@ class Journal:
         )  # fmt: skip
         footer = footer_of(ordered, exit_status, now())
         own = msgspec.structs.replace(self.report, outcomes=ordered, graphs=graphs, footer=footer)
-        report = self.put(own, left, is_gone, None if self.file is None or self.file.closed else self.chunks(own))
+        report = self.put(own, left, is_gone, self.chunks(own) if self.head and not self.file.closed else None)
         if self.file is not None:
             self.file.close()
             with suppress(OSError):  # the next run takes it up

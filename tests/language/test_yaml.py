@@ -94,7 +94,7 @@ def test_all_problems_of_a_document_are_told_at_once() -> None:
         ("ok: 1\nb: \ufffe", "x:2:4: can't be read as YAML: the character U+FFFE can't stand in it"),
         (
             "ok: 1\nb: 'x\u2028'",
-            "x:2:6: expected lines that end in line feeds, got U+2028, at which YAML breaks them, too "
+            "x:2:6: expected lines that end with a newline, got U+2028, at which YAML breaks them, too "
             "(no editor shows it as one; write it as an escape in double quotes, or break the line)",
         ),
     ],
