@@ -95,7 +95,7 @@ class told:  # noqa: N801 - it is read as a word of a `with` statement
         for each in error.problems:
             assert each.file == NAME, each
             assert each.message, each
-            assert each.line >= 1, each
+            assert 1 <= each.line <= self.lines, each
             assert each.column >= 1, each
         return True
 

@@ -64,6 +64,6 @@ def internal_error(error: BaseException) -> Dict[str, Any]:
     """Return the result of a step during which the suite failed."""
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     error.__traceback__ = None  # its frames keep tensors alive
-    text = portable_message("".join(lines)).replace(OWN, "conformance/worker/")
+    text = portable_message("".join(lines))
     reason = f"the suite itself raised {type(error).__name__}: {error}"
     return {"status": "internal-error", "reason": portable_message(reason)[:MESSAGE], "stderr": text[-MESSAGE:]}

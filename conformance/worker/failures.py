@@ -15,6 +15,9 @@ from conformance.worker.values import FULL_DEVICES, one_line, plain
 MESSAGE = 2000  # how many characters of an error's message are kept
 TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
 CALLS = re.compile(r"\s+At:\s+\S+(?: \(no source\))?\(\d+\): .*", re.DOTALL)  # added to messages by pybind11
+OWN_PLACE = re.compile(
+    r'(?<=")[^"\n]*[/\\](?=conformance[/\\]worker[/\\])'
+)  # of the suite, in stacks that a compiler tells
 FALLS_BACK = re.compile(r"fall\w*[ _-]?back.{,60}\bcpu\b|\bcpu[ _-]fall", re.IGNORECASE | re.DOTALL)
 OF_LAYOUT = re.compile(r"do not obey the gradient layout contract")  # once a process, in whichever case is the first
 ORIGIN = re.compile(r"\(Triggered internally at (.*):\d+")  # added to warnings of C++
@@ -37,8 +40,8 @@ def exception_name(error: Optional[BaseException]) -> str:
 
 
 def portable_message(text: str) -> str:
-    """Return a message without the parts that depend on the machine: torch's directory and C++ call stacks."""
-    return CALLS.sub("", text).replace(TORCH, "torch")
+    """Return a message without the parts that depend on the machine: torch's and own directories, C++ call stacks."""
+    return OWN_PLACE.sub("", CALLS.sub("", text)).replace(TORCH, "torch")
 
 
 def failures_of_error(expected: Dict[str, Any], raised: Optional[BaseException]) -> List[Dict[str, Any]]:

@@ -69,7 +69,7 @@ def compiled(function: Any) -> Any:
     if not is_own_function(function):
         raise TypeError("compiled() takes a function that the case has defined")
     backends = importlib.import_module("torch._dynamo.backends.debugging")  # else torch would import all that there are
-    unnest(backends.aot_eager)
+    unnest(getattr(backends, "aot_eager", None))
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the

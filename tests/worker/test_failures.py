@@ -21,6 +21,9 @@ def test_what_a_failure_says_is_the_same_on_every_machine() -> None:
     assert portable_message(own) == "RuntimeError: RuntimeError: no"
     assert portable_message(" ".join(told.split())) == "RuntimeError: RuntimeError: no"
     assert portable_message(f'File "{torch.__path__[0]}/autograd/graph.py"') == 'File "torch/autograd/graph.py"'
+    own = f'File "{failures.__file__}", line 3, in f\n  File "/a b/conformance/worker/x.py", line 4'
+    shown = 'File "conformance/worker/failures.py", line 3, in f\n  File "conformance/worker/x.py", line 4'
+    assert portable_message(own) == shown
     assert portable_message("expected 3 (found 4): At: most 5") == "expected 3 (found 4): At: most 5"
 
 
