@@ -44,6 +44,19 @@ def test_the_keyboard_alone_finds_opens_and_comes_back(opened: Opener, address: 
     assert page.input_value("#q") == "breaks"
 
 
+def test_every_row_keeps_the_focus_when_what_is_found_is_drawn_again(opened: Opener, address: str) -> None:
+    page = opened(f"{address}#?q=holds")
+    page.get_by_role("button", name="dtypes").first.click()
+    labels = page.locator("table.matrix tbody .label")
+    told = labels.all_text_contents()
+    assert told[0].startswith("All of these")
+    assert "float32" in told
+    for at, text in enumerate(told):
+        labels.nth(at).focus()
+        page.evaluate("drawMatrix()")
+        assert page.evaluate("document.activeElement.textContent") == text
+
+
 def test_arrows_open_and_close_a_row_and_keep_the_focus(opened: Opener, address: str) -> None:
     page = opened(address)
     page.get_by_role("button", name="Second").focus()

@@ -35,13 +35,8 @@ function go(part) {
   location.hash = fragmentOf({ ...view, ...part });
 }
 
-/** Return what names a row of the matrix by its first element, however often it is drawn. @param {Element | null | undefined} label */
-function nameOf(label) {
-  return label instanceof HTMLElement ? label.dataset.key ?? label.getAttribute("href") : null;
-}
-
 function drawMatrix() {
-  const focused = nameOf(document.activeElement?.closest("table.matrix tbody tr")?.querySelector(".label"));
+  const focused = /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("table.matrix tbody tr")?.querySelector(".label"));
   drawn = matrixBehind(view);
   showForm(view);
   const found = foundBy(view);
@@ -60,7 +55,7 @@ function drawMatrix() {
   const nothing = h("p", {}, "Nothing fits the filters. ", h("button", { type: "button", click: () => change(viewOf("")) }, "Clear"));
   find("table").replaceChildren(rows.length && found.columns.length ? tableOf(view, found, rows) : nothing);
   const labels = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("table.matrix tbody .label"));
-  if (focused !== null) [...labels].find((label) => nameOf(label) === focused)?.focus(); // one may be on the way through it
+  if (focused) [...labels].find((label) => label.dataset.key === focused.dataset.key)?.focus(); // one may be on the way through it
 }
 
 /** Return links to the causes of what is red on the builds of the columns shown. @param {Found} found */

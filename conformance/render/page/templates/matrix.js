@@ -113,10 +113,10 @@ function rowOf(view, found, row) {
 function labelOf(view, found, row) {
   const item = model.cases[row.cases[0]];
   const rule = model.index.rules[row.rule];
-  if (row.kind === "total") return h("span", { class: "label", tabindex: "-1" }, "All of these ", h("span", { class: "count" }, String(row.cases.length)));
-  if (row.kind === "target") return h("span", { class: "label", tabindex: "-1" }, model.index.dtypes[row.dtypes[0]]);
+  if (row.kind === "total") return h("span", { class: "label", tabindex: "-1", "data-key": row.key }, "All of these ", h("span", { class: "count" }, String(row.cases.length)));
+  if (row.kind === "target") return h("span", { class: "label", tabindex: "-1", "data-key": row.key }, model.index.dtypes[row.dtypes[0]]);
   if (row.kind === "case") {
-    const link = inward(view, { page: "case", id: item.id }, { class: row.open === null ? "label" : null }, item.title);
+    const link = inward(view, { page: "case", id: item.id }, row.open === null ? { class: "label", "data-key": row.key } : {}, item.title);
     return h("span", {}, row.open !== null && toggle(view, row, "dtypes"), " ", link, " ", h("code", {}, item.id), ...(row.rule < 0 && view.q ? told(found.columns, item, row) : []));
   }
   const text = row.kind === "topic" ? model.index.topics[row.topic] : rule ? rule[1] : "Without a rule";
