@@ -38,6 +38,11 @@ def is_long(case: Case | ListedCase) -> bool:
     return is_of_operation(case) or any(name == "compiled" for name, _ in case.needs)
 
 
+def has_graph_of_its_own(case: ListedCase) -> bool:
+    """Whether the graph of a case is worth a look: that of a covered one shows nothing that others' don't."""
+    return not (is_long(case) or case.is_covered)
+
+
 def revision_of(case: ListedCase, step: int | None) -> str:
     """Return what a graph was recorded of: a case, up to the step at which it diverged."""
     return f"{case.digest}:{step}"
@@ -98,7 +103,9 @@ class GraphRecorder:
     def add(self, item: Item, outcome: Outcome) -> None:
         """Take the graph of an item that has just run from the cache, or request it from the worker."""
         case = item.case
-        if case.id in self.seen or outcome.status not in RECORDED or is_long(case) or item.target.mode:
+        if case.id in self.seen or outcome.status not in RECORDED or item.target.mode:
+            return
+        if not has_graph_of_its_own(case):
             return
         self.seen.add(case.id)
         cached = self.entry(case.file).get((case.id, str(item.target)))

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,9 +26,12 @@ from conformance.model.build import Build
 from conformance.model.mode import needed_for
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.sandbox import Sandbox
+from conformance.model.status import Status
 
 WINDOW = 64  # programs ahead of pytest for each worker: enough that no process waits for another
 RECORDING_SECONDS = {"spare": 1.0, "all": 600.0}  # how long to wait for graphs at the end of a run
+MOST_RETRY_SECONDS = 120.0  # after which red cases aren't run once more: a back-end may have hundreds of them
+MOST_RETRIED_TIMEOUTS = 3
 MOST_WORKERS = 4
 ENTERED = -1  # the number of a request that tries a mode, before there are any others
 
@@ -90,6 +94,8 @@ class Scheduler:
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
         self.durations = Durations(settings.cache)
         self.printed = ""  # by the case that has run last
+        self.retry_seconds = 0.0  # that it took to run red cases once more
+        self.retried_timeouts = 0
         self.tell: Callable[[str], object] = bool  # gets a line where the start of the workers takes long
 
     def start(self) -> None:
@@ -204,6 +210,19 @@ class Scheduler:
             self.durations.note(item.case, item.target, outcome.seconds)
             self.graph_recorder.add(item, outcome)
         return outcome
+
+    def run_alone(self, item: Item, status: Status) -> Outcome | None:
+        """Return what comes of a red `item` when it is run once more, alone in a new worker; None where it isn't."""
+        is_slow = status == "timeout"
+        if self.retry_seconds >= MOST_RETRY_SECONDS or (is_slow and self.retried_timeouts >= MOST_RETRIED_TIMEOUTS):
+            return None
+        if not isinstance(self.executor, Workers):
+            return None
+        begun = time.monotonic()
+        self.retried_timeouts += is_slow
+        answer = self.executor.run_alone(item.number, encoded_program(item.case, item.target, item.encoded_steps))
+        self.retry_seconds += 0.0 if is_slow else time.monotonic() - begun
+        return None if answer is None else outcome_of(answer)
 
     def take_over(self, item: Item, outcome: Outcome) -> None:
         """Do with the outcome of an interrupted run what is done with one of this run."""

@@ -57,6 +57,7 @@ class Worker:
     since: float
     is_confined: bool = False
     is_ready: bool = False
+    only: Request | None = None  # what it is to run alone, if there is such a thing
     asks: str = ""  # the device that it touches, before it is ready
     sent: collections.deque[Request] = field(default_factory=collections.deque)
     done: set[int] = field(default_factory=set)  # the numbers of the requests that it has answered
@@ -131,9 +132,7 @@ class Workers:
         elif self.sandbox_mode == "auto" and not self.is_confining:
             self.is_confining = True
             for worker in list(self.workers):
-                self.remove(worker)
-                worker.process.close()
-                self.queue.put_back(worker.sent)
+                self.retire(worker)
             self.start_missing()
             while not any(worker.is_ready for worker in self.workers):
                 if not self.workers:
@@ -161,8 +160,8 @@ class Workers:
         self.queue.tells_long = most > 1
         self.start_missing()
 
-    def start(self) -> None:
-        """Start a worker; where the process to fork it from is no more, with a new one."""
+    def start(self, only: Request | None = None) -> Worker:
+        """Start a worker, for one request `only` if given; where the process to fork it from ended, with a new one."""
         if self.server is None or not self.server.can_start():
             if self.server is not None and not self.server.has_become_worker:
                 self.server.close()
@@ -181,9 +180,10 @@ class Workers:
             sandbox=self.is_confining,
         )
         process = WorkerProcess(self.server, wanted)
-        worker = Worker(process=process, index=index, since=time.monotonic(), is_confined=self.is_confining)
+        worker = Worker(process=process, index=index, since=time.monotonic(), is_confined=self.is_confining, only=only)
         self.workers.append(worker)
         self.selector.register(process.answers, selectors.EVENT_READ, worker)
+        return worker
 
     def start_missing(self) -> None:
         """Start workers, up to as many as are allowed; without any, what waits can't be run."""
@@ -206,6 +206,28 @@ class Workers:
         self.queue.add(request)
         if len(self.workers) < self.most:
             self.start_missing()
+
+    def run_alone(self, number: int, program: dict[str, Any]) -> dict[str, Any] | None:
+        """Run a program in a new worker that runs nothing else, and return its answer; None where there is no worker.
+
+        The others end before it starts if it is for a device other than the CPU, which may be open to one process only.
+        """
+        if self.why_refused:
+            return None
+        request = Request(number=number, program=program)
+        if request.device.partition(":")[0] != "cpu":
+            for worker in list(self.workers):
+                self.retire(worker)
+        try:
+            own = self.start(request)
+            while number not in self.answered and own in self.workers:
+                self.receive(TOLD_SECONDS)
+        except Refused:
+            return None
+        if own in self.workers:
+            self.retire(own)
+        self.replace()
+        return self.answered.pop(number, None)
 
     def is_queued(self, number: int) -> bool:
         return number in self.queued or number in self.answered
@@ -250,6 +272,8 @@ class Workers:
     def next_for(self, worker: Worker) -> Request | None:
         if self.build is None:
             return None
+        if worker.only is not None:
+            return None if worker.sent or worker.done else worker.only
         return self.queue.take(
             keeps_order=worker.index == 0, is_idle=not worker.sent, can_run=lambda device: self.can_run(worker, device)
         )
@@ -329,9 +353,7 @@ class Workers:
             message["reason"] = "; ".join(filter(None, reasons))
         self.put(request, message)
         if why_restarted:
-            self.remove(worker)
-            worker.process.close()
-            self.queue.put_back(worker.sent)
+            self.retire(worker)
             self.replace()
 
     def answered_by(self, worker: Worker, message: dict[str, Any]) -> Request:
@@ -368,7 +390,8 @@ class Workers:
         if why:
             self.remove(worker)
             worker.process.end(kill=True)
-            self.refuse(f"{self.python.path}: {why[:LONGEST_REASON]}")
+            if worker.only is None:
+                self.refuse(f"{self.python.path}: {why[:LONGEST_REASON]}")
             return
         worker.is_ready = True
         worker.since = time.monotonic()
@@ -392,13 +415,15 @@ class Workers:
             return
         culprit = worker.sent.popleft() if worker.sent else None
         server = worker.process.server
-        if culprit is not None and end.status is None and not why and culprit.lost_with in (None, server):
+        if culprit is None:
+            pass
+        elif worker.only is None and end.status is None and not why and culprit.lost_with in (None, server):
             culprit.lost_with = server  # not its doing: the worker ended because the process it was forked from did
             worker.sent.appendleft(culprit)
-        elif culprit is not None and wrong is not None and (wrong.is_late or not (wrong.is_own or culprit.is_suspect)):
+        elif worker.only is None and wrong is not None and (wrong.is_late or not (wrong.is_own or culprit.is_suspect)):
             culprit.is_suspect = culprit.is_suspect or not wrong.is_late
             worker.sent.appendleft(culprit)
-        elif culprit is not None:
+        else:
             seconds = round(time.monotonic() - worker.since, 6)
             self.put(culprit, outcome_of_end(end, culprit.number, seconds, limit=limit if is_silent else None, why=why))
             self.lost_to_recording += culprit.is_sketch
@@ -419,6 +444,8 @@ class Workers:
             self.absent[worker.asks] = f"the worker {why} when it touched the device"
             self.start_missing()
             return
+        if worker.only is not None:
+            return
         where = f" when it touched the device {worker.asks}" if worker.asks else ""
         self.refuse(f"the worker ({self.python.path}) {why}{where}\n{end.printed}")
 
@@ -433,6 +460,12 @@ class Workers:
             reason = f"no new worker could be started: {why}"
             for request in self.queue.take_all():
                 self.put(request, {"status": "crash", "reason": reason})
+
+    def retire(self, worker: Worker) -> None:
+        """End a worker that has done nothing wrong; others get what it has not answered."""
+        self.remove(worker)
+        worker.process.close()
+        self.queue.put_back(worker.sent)
 
     def remove(self, worker: Worker) -> None:
         self.selector.unregister(worker.process.answers)

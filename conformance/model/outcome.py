@@ -41,6 +41,18 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     link: Annotated[str, Meta(description="The issue in upstream's tracker.")] = ""
 
 
+class Retry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """That a red case was run once more, alone in a fresh worker."""
+
+    status: Annotated[Status, Meta(description="What the status was before that.")]
+    alone: Annotated[Outcome, Meta(description="What came of the case alone.")]
+
+    @property
+    def told(self) -> str:
+        """Both outcomes in a few words."""
+        return f"{self.status} among other cases; alone {self.alone.status}"
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What happened to one case on one target; `case` and `target` are empty where the context gives them.
 
@@ -66,6 +78,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
         tuple[Unobserved, ...], Meta(description="Expectations that were left out; the others were judged.")
     ] = ()
     issue: Issue | None = None
+    retry: Retry | None = None
     run: Annotated[
         Count, Meta(description="The run that it is of: 0 for the header's, n for the nth of partial_runs.")
     ] = 0
@@ -73,6 +86,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     @property
     def pair(self) -> tuple[str, str]:
         return self.case, self.target
+
+    @property
+    def at_first(self) -> Status:
+        """The status that it had before its case was run once more, if it was."""
+        return self.status if self.retry is None else self.retry.status
 
     @property
     def unobserved_text(self) -> str:
@@ -87,6 +105,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     def summary(self) -> str:
         """The first failure, the reason for the status, or what was left out, in one line."""
         known = f"{self.issue.reason} " if self.issue is not None else ""
+        if self.status == "flaky" and self.retry is not None:
+            known = f"{self.retry.told}: {known}"
         if not self.failures:
             return f"{known}{self.reason}".rstrip() or self.unobserved_text
         first = self.failures[0]
@@ -102,6 +122,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
             failures=tuple(msgspec.structs.replace(each, line=each.line + lines) for each in self.failures),
             unobserved=tuple(msgspec.structs.replace(each, line=each.line + lines) for each in self.unobserved),
             traceback=tuple((line + lines, name) for line, name in self.traceback),
+            retry=self.retry and msgspec.structs.replace(self.retry, alone=self.retry.alone.moved(lines)),
         )
 
     def record(self) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 Status = Literal[
-    "pass", "fail", "error", "crash", "timeout", "known", "fixed", "unsupported", "not-run", "internal-error"
+    "pass", "fail", "error", "crash", "timeout", "flaky", "known", "fixed", "unsupported", "not-run", "internal-error"
 ]  # fmt: skip
 STATUSES: tuple[Status, ...] = get_args(Status)  # in the order in which counts and legends name them
 
 # What a status means for torch; comparisons of reports treat statuses of one verdict alike.
-Verdict = Literal["held", "outdated", "broken", "expected", "lacking", "not-run", "defect"]
+Verdict = Literal["held", "outdated", "broken", "unsteady", "expected", "lacking", "not-run", "defect"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,24 +57,29 @@ TABLE: dict[Status, StatusRow] = {
         explanation="all expectations held",
     ),
     "fail": StatusRow(
-        sign="✗", verdict="broken", pytest="failed", severity=5, role="red", badge="red",
+        sign="✗", verdict="broken", pytest="failed", severity=6, role="red", badge="red",
         headline="an expectation does not hold",
         explanation="an expectation did not hold, or an expected error did not come",
     ),
     "error": StatusRow(
-        sign="!", verdict="broken", pytest="failed", severity=6, role="red", badge="red",
+        sign="!", verdict="broken", pytest="failed", severity=7, role="red", badge="red",
         headline="a step raised what nothing expects",
         explanation="a step raised what nothing expects",
     ),
     "crash": StatusRow(
-        sign="†", verdict="broken", pytest="failed", severity=8, role="dark", badge="red",
+        sign="†", verdict="broken", pytest="failed", severity=9, role="dark", badge="red",
         headline="the worker died",
         explanation="the worker died", ends_worker=True,
     ),
     "timeout": StatusRow(
-        sign="∞", verdict="broken", pytest="failed", severity=7, role="dark", badge="red",
+        sign="∞", verdict="broken", pytest="failed", severity=8, role="dark", badge="red",
         headline="the case did not end in time",
         explanation="the case did not end within --case-timeout, and its worker was killed", ends_worker=True,
+    ),
+    "flaky": StatusRow(
+        sign="±", verdict="unsteady", pytest="failed", severity=5, role="red", badge="orange",
+        headline="it went wrong among other cases, and did not when run once more alone",
+        explanation="went wrong among other cases, and ended otherwise when run once more, alone in a fresh worker",
     ),
     "known": StatusRow(
         sign="≈", verdict="expected", pytest="xfailed", severity=3, role="pink",
@@ -96,7 +101,7 @@ TABLE: dict[Status, StatusRow] = {
         explanation="the device is missing, or the case was deselected or not reached; the reason is given",
     ),
     "internal-error": StatusRow(
-        sign="?", verdict="defect", pytest="error", severity=9, role="yellow", badge="purple",
+        sign="?", verdict="defect", pytest="error", severity=10, role="yellow", badge="purple",
         headline="a defect of the suite, which says nothing of torch; please report it",
         explanation="the suite itself failed, which says nothing of torch; the run exits with status 3",
     ),

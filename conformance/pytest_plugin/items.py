@@ -21,6 +21,7 @@ from conformance.model.status import TABLE
 from conformance.pytest_plugin.session import ConformanceSession, marks_of
 from conformance.render.failure import failure_text, line_in_file
 from conformance.render.visible import printable
+from conformance.results.retry import retried
 
 
 class CaseFailed(Exception):
@@ -159,7 +160,11 @@ class CaseItem(pytest.Item):
             if outcome is None:
                 observed = self.conformance.scheduler.run(self)
                 self.show(self.conformance.scheduler.printed)
-                outcome = self.conformance.judged(self.case, self.path, self.target, observed)
+                outcome = self.judged(observed)
+                row = TABLE[outcome.status]
+                if row.is_red and row.tells_of_torch:
+                    alone = self.conformance.scheduler.run_alone(self, outcome.status)
+                    outcome = outcome if alone is None else retried(outcome, self.judged(alone))
             else:
                 self.conformance.scheduler.take_over(self, outcome)
             self.outcome = outcome
@@ -173,6 +178,9 @@ class CaseItem(pytest.Item):
             pytest.xfail(" ".join(filter(None, (outcome.issue.reason, outcome.issue.link))))  # returns with --runxfail
         if reported != "passed":
             raise CaseFailed(printable(outcome.summary))
+
+    def judged(self, observed: Outcome) -> Outcome:
+        return self.conformance.judged(self.case, self.path, self.target, observed)
 
     def show(self, printed: str) -> None:
         """Show what the case has printed: at once where pytest captures nothing, else with its failure."""

@@ -31,7 +31,7 @@ from conformance.pytest_plugin.cache import PageCache
 from conformance.pytest_plugin.case_set import Records
 from conformance.pytest_plugin.session import ConformanceSession
 from conformance.render.causes import cause_lines
-from conformance.render.text import count_words, run_lines, unobserved_line
+from conformance.render.text import count_words, retries_line, run_lines, unobserved_line
 from conformance.results.causes import groups_of
 from conformance.results.checkout import suite_commit
 from conformance.results.compact import filled
@@ -202,7 +202,9 @@ class Recorder:
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
         run = [self.journal.outcomes[pair] for pair in self.journal.report.pairs if pair in self.journal.outcomes]
-        return [*lines, *filter(None, [unobserved_line(run)]), *self.unobserved_lines(run), *self.causes(), *self.notes]
+        lines += filter(None, [unobserved_line(run)])
+        lines += [*self.unobserved_lines(run), *filter(None, [retries_line(run)]), *self.causes(), *self.notes]
+        return lines
 
     def unobserved_lines(self, run: Sequence[Outcome]) -> list[str]:
         """Return a line for each case with expectations that could not be observed; none without -v."""

@@ -9,6 +9,7 @@ from conformance.model.case import Case
 from conformance.model.outcome import Outcome
 from conformance.model.rule import Rule
 from conformance.model.status import TABLE
+from conformance.render.text import outcome_line
 from conformance.results.fingerprint import fingerprint
 from conformance.results.known_issues import KnownIssue
 from conformance.results.signature import signature
@@ -35,6 +36,8 @@ def failure_text(
         lines.append(f"  called from {'line ' if case.written_out else case.file + ':'}{line}, {name}")
     if outcome.reason:
         lines.append(outcome.reason)
+    if outcome.retry is not None:
+        lines.append(f"run once more, alone in a fresh worker: {alone_text(outcome, outcome.retry.alone)}")
     if outcome.unobserved_text:
         lines.append(outcome.unobserved_text)
     for entry in known if TABLE[outcome.status].tells_of_torch else ():
@@ -46,6 +49,13 @@ def failure_text(
     if outcome.stderr:
         lines += ["the end of the worker's output:", *(f"  {line}" for line in outcome.stderr.splitlines()[-20:])]
     return "\n".join(lines)
+
+
+def alone_text(outcome: Outcome, alone: Outcome) -> str:
+    """Return what came of a case `alone`, in a line."""
+    if fingerprint(alone) == fingerprint(outcome):
+        return "the same"
+    return f"{alone.status}: {outcome_line(alone)}" if outcome_line(alone) else alone.status
 
 
 def pattern_notes(case: Case, outcome: Outcome) -> Iterator[str]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from conformance.model.build import Build
 from conformance.model.outcome import Outcome
 from conformance.model.report import Report
-from conformance.model.status import STATUSES
+from conformance.model.status import RED, STATUSES
 
 SHORT, LONG = 120, 300  # characters of one value, and of one line of prose
 
@@ -45,6 +45,16 @@ def unobserved_line(outcomes: Iterable[Outcome]) -> str:
     """Return how many expectations of how many cases were left out; empty if none were."""
     counts = [len(outcome.unobserved) for outcome in outcomes if outcome.unobserved]
     return f"{sum(counts):,} expectations of {len(counts):,} cases could not be observed" if counts else ""
+
+
+def retries_line(outcomes: Iterable[Outcome]) -> str:
+    """Return how the red outcomes stand of which the cases were run once more; empty if none were."""
+    red = [outcome for outcome in outcomes if outcome.status in RED]
+    retried = [outcome.status == "flaky" for outcome in red if outcome.retry is not None]
+    if not retried:
+        return ""
+    told = {"red again": retried.count(False), "flaky": retried.count(True), "not run again": len(red) - len(retried)}
+    return f"red cases were run once more, each alone in a fresh worker: {count_words(told, list(told))}"
 
 
 def outcome_line(outcome: Outcome) -> str:

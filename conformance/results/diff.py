@@ -39,7 +39,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 GATES: tuple[Kind, ...] = ("regressed", "changed-failure", "newly-not-run", "suite-defect")
 MEANINGS: dict[Kind, str] = {
     "regressed": "red now, and not before",
-    "changed-failure": "red before and now, but at another step, at other places or with another error",
+    "changed-failure": "red before and now, but at another step, at other places, with another error, or not steadily",
     "newly-not-run": "ran before; now not run, unsupported, or its target is gone",
     "suite-defect": "the suite itself failed, before or now, so that nothing can be said of torch",
     "behaviour-changed": "holds in both, where a program observes something else on the two releases",
@@ -69,16 +69,17 @@ DEGREES: tuple[Degree, ...] = get_args(Degree)
 # An edited case is `edited`, except where the kind has an exclamation mark. `failure` and `wording` compare outcomes
 # that say the same of torch, `-` takes them for the same, and `.` is nothing at all.
 GRID = """
-before      held           outdated       broken         expected           lacking         not-run         defect         off-target      absent
-held        -              fixed          regressed      expected-failure   newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
-outdated    fixed          -              regressed      expected-failure   newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
-broken      fixed          fixed          failure        expected-failure   newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
-expected    fixed          fixed          regressed      wording            newly-not-run   newly-not-run!  suite-defect!  newly-not-run!  removed!
-lacking     newly-run      newly-run      regressed      expected-failure   wording         wording         suite-defect!  removed!        removed!
-not-run     newly-run      newly-run      regressed      expected-failure   wording         wording         suite-defect!  removed!        removed!
-defect      suite-defect!  suite-defect!  suite-defect!  suite-defect!      suite-defect!   suite-defect!   suite-defect!  suite-defect!   removed!
-off-target  added!         added!         added!         added!             added!          added!          suite-defect!  .               .
-absent      added!         added!         added!         added!             added!          added!          suite-defect!  .               .
+before      held           outdated       broken           unsteady         expected          lacking        not-run         defect         off-target      absent
+held        -              fixed          regressed        regressed        expected-failure  newly-not-run  newly-not-run!  suite-defect!  newly-not-run!  removed!
+outdated    fixed          -              regressed        regressed        expected-failure  newly-not-run  newly-not-run!  suite-defect!  newly-not-run!  removed!
+broken      fixed          fixed          failure          changed-failure  expected-failure  newly-not-run  newly-not-run!  suite-defect!  newly-not-run!  removed!
+unsteady    fixed          fixed          changed-failure  wording          expected-failure  newly-not-run  newly-not-run!  suite-defect!  newly-not-run!  removed!
+expected    fixed          fixed          regressed        regressed        wording           newly-not-run  newly-not-run!  suite-defect!  newly-not-run!  removed!
+lacking     newly-run      newly-run      regressed        regressed        expected-failure  wording        wording         suite-defect!  removed!        removed!
+not-run     newly-run      newly-run      regressed        regressed        expected-failure  wording        wording         suite-defect!  removed!        removed!
+defect      suite-defect!  suite-defect!  suite-defect!    suite-defect!    suite-defect!     suite-defect!  suite-defect!   suite-defect!  suite-defect!   removed!
+off-target  added!         added!         added!           added!           added!            added!         added!          suite-defect!  .               .
+absent      added!         added!         added!           added!           added!            added!         added!          suite-defect!  .               .
 """  # noqa: E501 - a table is read across
 
 Decision = dict[Degree, Kind | None]
@@ -302,4 +303,5 @@ def report_record(report: Report) -> dict[str, Any]:
 
 def outcome_record(outcome: Outcome) -> dict[str, Any]:
     """Return what there is to say of an outcome besides whose it is and how long it took."""
-    return {name: value for name, value in outcome.record().items() if name not in ("case", "target", "seconds", "run")}
+    left_out = {"case", "target", "seconds", "run", *(() if outcome.status == "flaky" else ("retry",))}
+    return {name: value for name, value in outcome.record().items() if name not in left_out}

@@ -29,6 +29,7 @@ from conformance.results.signature import signature
 
 REVIEW = timedelta(days=182)
 TOLD_OF = {"held", "expected"}  # verdicts that say how far a failure reaches
+FAILED = BROKEN | {"flaky"}
 HELD = {"held", "outdated"}  # verdicts on what did not fail
 OLDEST = "1.13"  # nobody asks for releases before it
 
@@ -99,11 +100,13 @@ def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> li
         own_versions = dict(versions_of(report.build.backends))
         failed: dict[tuple[str, str], tuple[str, Cause]] = {}
         for cause, own in groups_of(outcomes, {record.id: record for record in report.cases}):
-            failed.update((outcome.pair, (signature(outcome), cause)) for outcome in own if outcome.status in BROKEN)
+            failed.update((outcome.pair, (signature(outcome), cause)) for outcome in own if outcome.status in FAILED)
         for outcome in outcomes:
             if outcome.pair in failed or TABLE[outcome.status].verdict in HELD:
                 of_build = (outcome.case, outcome.target, version), report.build.slug
                 ends.setdefault(of_build, set()).add(outcome.pair in failed)
+                if outcome.status == "flaky":
+                    ends[of_build].add(False)
             if outcome.pair in failed or TABLE[outcome.status].verdict in TOLD_OF:
                 seen = fingerprint(outcome) if outcome.pair in failed else None
                 history = tables.setdefault(outcome.case, {}).setdefault(outcome.target, {})
@@ -157,10 +160,12 @@ def unknown(outcome: Outcome, report: Report, known: KnownIssues | None) -> Outc
     if known is None:
         issue = outcome.issue if outcome.status == "known" else None
         return outcome if issue is None else replace(outcome, status=issue.status, issue=None)
-    if outcome.status not in BROKEN:
+    if outcome.at_first not in BROKEN:
         return outcome
+    at_first = replace(outcome, status=outcome.at_first)
     try:
-        return known.judge(outcome.case, target_of(outcome.target), report.build, outcome)
+        judged = known.judge(outcome.case, target_of(outcome.target), report.build, at_first)
+        return outcome if judged is at_first else judged
     except ValueError:  # a target or a version that no entry can be about
         return outcome
 

@@ -26,12 +26,12 @@ class Fingerprint(msgspec.Struct, frozen=True, order=True):
 
 
 def fingerprint(outcome: Outcome) -> Fingerprint:
-    """Return the fingerprint of a failure: of a known issue, as it would have if nobody knew of it."""
+    """Return the fingerprint of a failure as it was at first; of a known issue, as if nobody knew of it."""
     kind = [
         f"{failure.path or STEP}: {failure.exception}" if failure.exception else failure.path or STEP
         for failure in outcome.failures
     ]
-    status = outcome.issue.status if outcome.issue is not None else outcome.status
+    status = outcome.issue.status if outcome.issue is not None else outcome.at_first
     if outcome.signal or outcome.exit_status is not None:
         kind.append(outcome.signal or f"status {outcome.exit_status}")
     # Where a worker ended may depend on when a thread or the garbage collector came to it.

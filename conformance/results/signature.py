@@ -45,7 +45,7 @@ SENTENCE = re.compile(r"(?<=[\w'\")\]…])[.;] (?=[A-Z(])")
 
 def signature(outcome: Outcome) -> str:
     """Return the signature of an outcome; of a known issue, what it would be if nobody knew of it."""
-    status = outcome.issue.status if outcome.issue is not None and outcome.status == "known" else outcome.status
+    status = outcome.issue.status if outcome.issue is not None and outcome.status == "known" else outcome.at_first
     if outcome.signal or outcome.exit_status is not None:
         said = LAST_WORDS.search(outcome.stderr)
         words = f": {normalized(said[1])}" if said else ""

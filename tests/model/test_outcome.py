@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loops import each
 
-from conformance.model.outcome import Failure, Outcome, Unobserved, outcome_of
+from conformance.model.outcome import Failure, Outcome, Retry, Unobserved, outcome_of
 from conformance.model.status import RED, STATUSES, Status
 
 FAILURE = Failure(line=9, path="a.is_leaf", expected="true", observed="false")
@@ -50,6 +50,22 @@ def test_a_failure_without_a_path_has_a_summary_without_one() -> None:
 def test_without_failures_the_summary_is_the_reason() -> None:
     assert Outcome(status="not-run", reason="no device cuda").summary == "no device cuda"
     assert Outcome(status="pass").summary == ""
+
+
+def test_the_summary_of_a_flaky_outcome_begins_with_what_came_of_it_in_either_run() -> None:
+    retry = Retry(status="fail", alone=Outcome(status="pass"))
+    summary = Outcome(status="flaky", failures=(FAILURE,), retry=retry).summary
+    assert summary == "fail among other cases; alone pass: a.is_leaf: expected true, observed false"
+    retry = Retry(status="crash", alone=Outcome(status="unsupported"))
+    summary = Outcome(status="flaky", reason="the worker was ended by SIGSEGV", retry=retry).summary
+    assert summary == "crash among other cases; alone unsupported: the worker was ended by SIGSEGV"
+
+
+def test_a_case_that_has_moved_takes_both_runs_along() -> None:
+    alone = Outcome(status="fail", line=9, failures=(FAILURE,))
+    moved = Outcome(status="fail", line=9, failures=(FAILURE,), retry=Retry(status="fail", alone=alone)).moved(3)
+    assert moved.retry is not None
+    assert [(each.line, each.failures[0].line) for each in (moved, moved.retry.alone)] == [(12, 12)] * 2
 
 
 def test_the_statuses_that_fail_a_run_are_among_the_statuses() -> None:

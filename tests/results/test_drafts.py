@@ -11,7 +11,7 @@ from samples import HOSTILE, case, failed, outcome, report
 
 from conformance.language.errors import CaseFileError
 from conformance.model.build import BackEnd, Target, target_of
-from conformance.model.outcome import Issue, Outcome
+from conformance.model.outcome import Issue, Outcome, Retry
 from conformance.model.report import Report
 from conformance.results.drafts import drafts_of, drafts_text
 from conformance.results.known_issues import KnownIssues, load_known_issues
@@ -45,6 +45,17 @@ def test_patches_of_one_release_are_told_apart_where_they_differ() -> None:
 def test_of_two_builds_of_a_release_the_one_that_fails_counts() -> None:
     for builds in ((("2.1.2+cpu", GOOD), ("2.1.2+cu121", BAD)), (("2.1.2+cu121", BAD), ("2.1.2+cpu", GOOD))):
         assert conditions(*builds, ("2.2.2", GOOD)) == [(">=2.1,<2.2", "a.grad")]
+
+
+def test_what_is_flaky_may_fail_as_it_did_at_first(tmp_path: Path) -> None:
+    flaky = failed(status="flaky", retry=Retry(status="fail", alone=GOOD))
+    reports = [report({("a", CPU): flaky, ("b", CPU): GOOD})]
+    path = tmp_path / "known-issues.yaml"
+    path.write_text(drafts_text(reports, date(2026, 1, 1)).replace("reason: null", "reason: It is wrong."))
+    issues = load_known_issues(path, path.name, path)
+    told = [issues.judge("a", target_of(CPU), reports[0].build, found).status for found in (BAD, GOOD, OTHER)]
+    assert told == ["known", "pass", "fail"]
+    assert drafts_of(reports, issues) == []  # the entry is about it
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -27,7 +27,7 @@ from samples import (
 )
 
 from conformance.model.build import BackEnd
-from conformance.model.outcome import Issue, Unobserved
+from conformance.model.outcome import Issue, Retry, Unobserved
 from conformance.model.report import Report, without_machine
 from conformance.render.page.matrix import matrix_of
 from conformance.render.page.page import Suite, page_of
@@ -225,6 +225,21 @@ def test_known_issues_are_named_with_their_link(opened: Opener, address: str) ->
     page = opened(f"{address}#case/late")
     assert page.get_by_role("link", name="upstream").get_attribute("href") == "https://example.org/issues/1"
     assert page.locator(".failure .issue").all_inner_texts() == ["Late since ever. upstream"]
+
+
+def test_both_outcomes_of_a_flaky_case_are_told_and_the_second_one_of_another_is_not(shown: Shower) -> None:
+    alone = failed("b.grad", "3", "4")
+    flaky = failed(status="flaky", retry=Retry(status="fail", alone=outcome("known", failures=alone.failures)))
+    steady = failed(retry=Retry(status="fail", alone=alone))
+    page = shown(report({("a", CPU): flaky, ("b", CPU): steady}), fragment="#case/a")
+    (told,) = page.locator(".failure").all_inner_texts()
+    assert (
+        "Among other cases: ✗ fail. Once more, alone in a fresh worker: ≈ known: b.grad: expected 3, observed 4" in told
+    )
+    page = shown(report({("a", CPU): flaky, ("b", CPU): steady}), fragment="#case/b")
+    (told,) = page.locator(".failure").all_inner_texts()
+    assert "Once more" not in told
+    assert "b.grad" not in told
 
 
 def test_a_known_issue_that_is_not_reported_is_written_up_to_be_reported(shown: Shower) -> None:

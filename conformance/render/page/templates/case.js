@@ -192,7 +192,7 @@ function failureOf(view, item, group, groups, details, behind) {
   return h("section", { class: "failure" },
     h("h2", {}, signBeside(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)), ...issueOf(outcome),
     rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
-    Boolean(outcome.reason) && h("p", {}, outcome.reason), ...causeOf(view, item, group),
+    Boolean(outcome.reason) && h("p", {}, outcome.reason), ...retryOf(outcome), ...causeOf(view, item, group),
     ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)], scriptOf(details, behind).join("")),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called from ${item.file}:${line}, ${name}`)),
     Boolean(outcome.stderr) && h("details", {}, h("summary", {}, "The end of the worker's output"), h("pre", { tabindex: "0" }, outcome.stderr)));
@@ -217,6 +217,14 @@ function causeOf(view, item, group) {
     const [id, title, count] = model.index.causes[cause];
     return [h("p", {}, "Cause: ", inward(view, { page: "", id: "", status: [], cause: [id] }, {}, title), ` (${count} outcomes)`)];
   });
+}
+
+/** Return what came of a flaky case in either run. @param {Outcome} outcome */
+function retryOf({ retry }) {
+  if (!retry) return [];
+  const [failure] = retry.alone.failures || [];
+  const why = failure ? `: ${failure.path ? `${failure.path}: ` : ""}expected ${failure.expected}, observed ${failure.observed}` : retry.alone.reason ? `: ${retry.alone.reason}` : "";
+  return [h("p", {}, "Among other cases: ", signBeside(retry.status), ` ${retry.status}. Once more, alone in a fresh worker: `, signBeside(retry.alone.status), ` ${retry.alone.status}${why}`)];
 }
 
 /** Return the known issue that an outcome matches, with where it is reported. @param {Outcome} outcome */

@@ -19,7 +19,7 @@
 /** @typedef {{index: Index, columns: Column[], cases: Case[], byId: Map<string, Case>, tree: Branch[][], topicCases: number[][], nameOf: Map<string, string>}} Model */
 
 /** @typedef {{line: number, path: string, expected: string, observed: string}} Failure */
-/** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], unobserved?: {line: number, path: string, reason: string}[], traceback?: [number, string][], reason?: string, stderr?: string, issue?: {status: string, reason: string, link?: string}}} Outcome */
+/** @typedef {{status: string, step?: number, line?: number, failures?: Failure[], unobserved?: {line: number, path: string, reason: string}[], traceback?: [number, string][], reason?: string, stderr?: string, issue?: {status: string, reason: string, link?: string}, retry?: {status: string, alone: {status: string, reason?: string, failures?: Failure[]}}}} Outcome with what came of it when it was run once more, if it is flaky */
 /** @typedef {[kind: string, lines: string[], x: number, y: number, width: number, height: number, before: string[] | null]} DrawnBox with its lines before backward, where they are others */
 /** @typedef {{size: [number, number], boxes: DrawnBox[], paths: [string, [number, number][]][], cut: boolean, build: number, target: string}} Drawing */
 /** @typedef {{why: string, source: string[], yaml: string, steps: number[], left_out: [number, number[]][], script: [string[], string] | null, graph: Drawing | null, outcomes: Outcome[], places: [number, string, number][], reproductions: Record<string, string>, damage?: string}} Details */
