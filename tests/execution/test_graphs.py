@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from loops import each
-from sessions import Result, Session
+from sessions import PAIRS, Result, Session
 
 from conformance.execution.graphs import MOST_REQUESTED, GraphRecorder
 from conformance.execution.workers import MOST_LOST_TO_RECORDING
@@ -114,6 +114,14 @@ def test_the_report_has_the_graph_of_each_case_that_ran(session: Session) -> Non
     assert [tensor["name"] for tensor in found["wrong"]["tensors"]] == ["a", "b"]  # it went no further
     (path,) = (session.directory / "reports").glob("*.json")
     assert json.loads(msgspec.json.encode(load_report(path).graphs)) == found
+
+
+def test_a_case_that_is_covered_by_another_one_has_no_graph_of_its_own(session: Session) -> None:
+    session.write("pairs.yaml", PAIRS)
+    (first,) = session.run().statuses
+    result = session.run("--pairs", "all", "--graphs", "all")
+    assert len(result.statuses) == 2
+    assert list(graphs(result)) == [first]
 
 
 @pytest.mark.slow
