@@ -2,6 +2,7 @@
 
     python tests/soak.py                         the whole suite, 20 times: an hour on two cores
     python tests/soak.py --quick --rounds 3      what `--quick` leaves of it
+    python tests/soak.py cases/hooks.yaml        the cases of a file
 
 The workers live as long as the run. Cases that end theirs, as known crashes of torch do, are run once, before. The exit
 status is 1 where an outcome differs from the first round's, or where something has grown since the second round, when
@@ -16,7 +17,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,22 +62,25 @@ def use_of(pids: Iterable[int]) -> Use:
 
 
 def pids_of(workers: Workers) -> list[int]:
-    """Return the processes of the workers."""
-    processes = [worker.process for worker in workers.workers]
-    return [process.server.pids.get(process.number, process.server.process.pid) for process in processes]
+    """Return the processes of the workers, which have run something."""
+    found = []
+    for worker in workers.workers:
+        server = worker.process.server
+        server.read(0.0)  # which may not have been told yet
+        found.append(server.pids[worker.process.number])
+    return found
 
 
-def programs_of(workers: Workers, *, quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the programs of the cases that are run on this torch, by the cases' ids."""
+def programs_of(workers: Workers, files: Sequence[str], *, quick: bool) -> dict[str, dict[str, Any]]:
+    """Return the programs of the cases of all `files`, or of some, that are run on this torch, by the cases' ids."""
     build = workers.handshake()
     case_set = shipped.loaded()
     found = {}
-    for cases in case_set.loaded().values():
-        for case in cases:
-            is_left_out = quick and case_set.is_left_out(case.id, shipped.CASES)
-            if not is_left_out and outcome_without_run(case, TARGET, build) is None:
-                steps = case_set.encoded_steps(case.file, build.torch, covered=False)
-                found[case.id] = encoded_program(case, TARGET, steps[case.place])
+    for case in (case for cases in case_set.loaded().values() for case in cases if not files or case.file in files):
+        is_left_out = quick and case_set.is_left_out(case.id, shipped.CASES)
+        if not is_left_out and outcome_without_run(case, TARGET, build) is None:
+            steps = case_set.encoded_steps(case.file, build.torch, covered=False)
+            found[case.id] = encoded_program(case, TARGET, steps[case.place])
     return found
 
 
@@ -99,7 +103,7 @@ def manner(answer: dict[str, Any]) -> Fingerprint:
 
 
 def workers_of(options: argparse.Namespace) -> Workers:
-    workers = Workers(Interpreter(options.python, devices=("cpu",)), SECONDS)
+    workers = Workers(Interpreter(options.python, tuple(options.device_module), ("cpu",)), SECONDS)
     workers.handshake()
     workers.widen(options.workers)
     return workers
@@ -107,13 +111,15 @@ def workers_of(options: argparse.Namespace) -> Workers:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--device-module", default=[], action="append")
     parser.add_argument("--python", default=sys.executable)
     options = parser.parse_args()
     with closing(workers_of(options)) as workers:
-        programs = programs_of(workers, quick=options.quick)
+        programs = programs_of(workers, options.files, quick=options.quick)
         first = dict(round_of(workers, programs))
     lost = [case for case, answer in first.items() if is_lost(answer)]
     for case in lost:
@@ -122,12 +128,13 @@ def main() -> int:
     uses: list[tuple[Use, Use]] = []
     changed: set[str] = set()
     with closing(workers_of(options)) as workers:
-        pids = pids_of(workers)
+        pids: list[int] = []
         for number in range(options.rounds):
             begun = time.monotonic()
             changed.update(
                 case for case, answer in round_of(workers, programs) if manner(answer) != manner(first[case])
             )
+            pids = pids or pids_of(workers)
             if pids_of(workers) != pids:
                 print(f"round {number + 1}: a worker was replaced")
                 return 1
@@ -135,7 +142,7 @@ def main() -> int:
             seconds = time.monotonic() - begun
             print(f"round {number + 1:2}: parent {uses[-1][0]}, workers {uses[-1][1]}, {seconds:.0f} s", flush=True)
     grown = [
-        f"{name}: {which} have grown"
+        f"the {name} used more {which} at the end"
         for name, before, after in zip(("parent", "workers"), uses[min(SETTLED, len(uses) - 1)], uses[-1], strict=True)
         for which, most in (
             ("memory", before.memory * (1 + MOST_GROWTH)),
