@@ -91,6 +91,18 @@ def test_axe_finds_nothing_wide_or_narrow_with_all_unfolded(
     context.close()
 
 
+def test_axe_finds_nothing_where_a_case_fails_in_two_ways(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "index.html"
+    reports = [report({("a", CPU): failed(where)}, torch=torch) for where, torch in (("b", "2.0.1"), ("c", "2.1.2"))]
+    path.write_text(page_of(reports), encoding="utf-8")
+    page = browser.new_context(bypass_csp=True).new_page()
+    page.goto(f"{path.as_uri()}#case/a")
+    page.wait_for_selector("#wait", state="detached")
+    assert page.locator(".failure").count() == 2
+    assert violations(page) == []
+    page.context.close()
+
+
 def violations(page: Page) -> list[tuple[str, list[str]]]:
     found = Axe().run(page).response["violations"]
     return [(entry["id"], [node["html"] for node in entry["nodes"][:3]]) for entry in found]

@@ -191,7 +191,7 @@ function failureOf(view, item, group, groups, details, behind) {
     h("td", {}, String(failure.line)), h("td", { class: "value" }, failure.expected), h("td", { class: "value" }, failure.observed)));
   return h("section", { class: "failure" },
     h("h2", {}, signBeside(group.status), ` ${group.status}: ${statusNamed(group.status).explanation}`), h("p", {}, namesOf(group, groups)), ...issueOf(outcome),
-    rows.length > 0 && scrollingTable("Expected and observed", ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
+    rows.length > 0 && scrollingTable(`Expected and observed on ${namesOf(group, groups)}`, ["What", "Line", "Expected", "Observed"], [...rows, moreOf(failures, "tr")]),
     Boolean(outcome.reason) && h("p", {}, outcome.reason), ...retryOf(outcome), ...causeOf(view, item, group),
     ...reproductionOf(item, group, details.reproductions[details.outcomes.indexOf(outcome)], scriptOf(details, behind).join("")),
     ...(outcome.traceback || []).slice(1).map(([line, name]) => h("p", { class: "hint" }, `called from ${item.file}:${line}, ${name}`)),
