@@ -30,7 +30,8 @@ from conformance.model.status import Status
 
 WINDOW = 64  # programs ahead of pytest for each worker: enough that no process waits for another
 RECORDING_SECONDS = {"spare": 1.0, "all": 600.0}  # how long to wait for graphs at the end of a run
-MOST_RETRY_SECONDS = 120.0  # after which red cases aren't run once more: a back-end may have hundreds of them
+# Red cases are run once more until that has taken so long and such a part of the run: a back-end may have hundreds.
+RETRY_SECONDS, RETRY_SHARE = 120.0, 0.2
 MOST_RETRIED_TIMEOUTS = 3
 MOST_WORKERS = 4
 ENTERED = -1  # the number of a request that tries a mode, before there are any others
@@ -94,6 +95,7 @@ class Scheduler:
         self.in_order = settings.number is None  # pytest-xdist gives each worker items in any order
         self.durations = Durations(settings.cache)
         self.printed = ""  # by the case that has run last
+        self.begun = 0.0  # when the first item could run
         self.retry_seconds = 0.0  # that it took to run red cases once more
         self.retried_timeouts = 0
         self.tell: Callable[[str], object] = bool  # gets a line where the start of the workers takes long
@@ -155,6 +157,7 @@ class Scheduler:
             gc.freeze()  # the items live as long as the process: the garbage collector need not traverse them
             gc.enable()
         self.items = items
+        self.begun = time.monotonic()
         for number, item in enumerate(items):
             item.number = number
         if isinstance(self.executor, Workers) and items:
@@ -213,12 +216,12 @@ class Scheduler:
 
     def run_alone(self, item: Item, status: Status) -> Outcome | None:
         """Return what comes of a red `item` when it is run once more, alone in a new worker; None where it isn't."""
-        is_slow = status == "timeout"
-        if self.retry_seconds >= MOST_RETRY_SECONDS or (is_slow and self.retried_timeouts >= MOST_RETRIED_TIMEOUTS):
+        begun, is_slow = time.monotonic(), status == "timeout"
+        is_over = self.retry_seconds >= max(RETRY_SECONDS, RETRY_SHARE * (begun - self.begun))
+        if is_over or (is_slow and self.retried_timeouts >= MOST_RETRIED_TIMEOUTS):
             return None
         if not isinstance(self.executor, Workers):
             return None
-        begun = time.monotonic()
         self.retried_timeouts += is_slow
         answer = self.executor.run_alone(item.number, encoded_program(item.case, item.target, item.encoded_steps))
         self.retry_seconds += 0.0 if is_slow else time.monotonic() - begun

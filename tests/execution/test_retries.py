@@ -114,6 +114,8 @@ def test_after_a_while_no_more_are_run_again(monkeypatch: pytest.MonkeyPatch) ->
     tried = [made.run_alone(item, "fail") is not None for item in items]
     assert tried == [True] * 4 + [False] * 5  # 30 s each of 120 s
     assert alone.numbers == [0, 1, 2, 3]
+    made.begun = -3000.0
+    assert made.run_alone(items[5], "fail") is not None  # they have taken a small part of the run
 
 
 STEADY = {
