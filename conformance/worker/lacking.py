@@ -23,6 +23,8 @@ LACKS = re.compile(
     r"|We only support functionalizing operators"
     r"|Expected tensor to have \w+ Backend, but got tensor with|^Unsupported dtype \w+"
     r"|Tried to use AMP with the|unsupported autocast device_type"
+    r"|can't use the foreach API on \w+ tensors|^foreach=True is not supported with"
+    r"|supported devices: \[[^\]]*\] but torch\.b?float\w+ and \w+|must be on supported devices: \["
     r"|PyTorch is not linked with support for|^Backend not supported for \w+"
 )
 # In an error of an operation these may also be about how it was called.
