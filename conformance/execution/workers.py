@@ -5,6 +5,7 @@ worker was running. It gets the outcome; the requests behind it go to other work
 """
 
 import collections
+import contextlib
 import itertools
 import math
 import os
@@ -218,14 +219,12 @@ class Workers:
         if request.device.partition(":")[0] != "cpu":
             for worker in list(self.workers):
                 self.retire(worker)
-        try:
+        with contextlib.suppress(Refused):
             own = self.start(request)
             while number not in self.answered and own in self.workers:
                 self.receive(TOLD_SECONDS)
-        except Refused:
-            return None
-        if own in self.workers:
-            self.retire(own)
+            if own in self.workers:
+                self.retire(own)
         self.replace()
         return self.answered.pop(number, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +14,8 @@ from samples import build
 from sessions import Session
 
 from conformance.execution.ending import End
-from conformance.execution.fork_server import Interpreter
-from conformance.execution.queue import LONG_SECONDS
+from conformance.execution.fork_server import Interpreter, Refused
+from conformance.execution.queue import LONG_SECONDS, Request
 from conformance.execution.scheduler import MOST_WORKERS, Settings, usable_cores
 from conformance.execution.workers import (
     DEPTH,
@@ -96,6 +97,8 @@ class FakeProcess:
 
     def flush(self) -> None: ...
 
+    def close(self) -> None: ...
+
     def end(self, kill: bool, is_silent: bool) -> End:  # noqa: ARG002 - as WorkerProcess
         return End(-9 if kill else 1, "", b"")
 
@@ -104,7 +107,7 @@ class FakeProcess:
 def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
     """Give three workers, which are ready, without processes."""
 
-    def start(self: Workers) -> None:
+    def start(self: Workers, only: Request | None = None) -> None:  # noqa: ARG001 - as Workers
         process: Any = FakeProcess()
         self.workers.append(Worker(process=process, index=len(self.workers), since=time.monotonic(), is_ready=True))
 
@@ -186,6 +189,27 @@ def test_what_is_left_for_an_accelerator_is_run_by_others_where_its_worker_is_no
     assert [worker.index for worker in workers.workers] == [1, 2]
     request(workers, 2, 3, device="npu")
     assert sent(workers) == [[1, 2, 3], []]
+
+
+def test_the_others_go_on_where_none_can_be_started_to_run_a_case_alone(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain: Any = Workers.start
+
+    def start(self: Workers, only: Request | None = None) -> None:
+        if only is not None:
+            raise Refused("another process has the device")
+        plain(self)
+
+    monkeypatch.setattr(Workers, "start", start)
+    request(workers, 1, 2, device="npu")
+    workers.send_waiting()
+    before = list(workers.workers)
+    assert workers.run_alone(3, {"device": "npu"}) is None
+    assert not set(before) & set(workers.workers)  # none may be in the way of the one that was to be alone
+    workers.send_waiting()
+    assert sorted(itertools.chain(*sent(workers))) == [1, 2]
+    assert not workers.answered
 
 
 def test_graphs_are_recorded_where_nothing_else_is_to_do(workers: Workers) -> None:
