@@ -20,7 +20,7 @@ from conformance.model.outcome import Failure, Outcome
 from conformance.render.expected import applies
 from conformance.render.script.names import uses_of
 from conformance.render.script.script import comment, import_lines
-from conformance.render.script.steps import TOLERANCES, UNUSUAL, block
+from conformance.render.script.steps import TOLERANCES, UNUSUAL, block, on_one_line
 
 Step = dict[str, Any]
 
@@ -216,7 +216,8 @@ def looked_at(subject: str, number: int) -> tuple[list[str], str]:
 
     One that calls something may change what it looks at: it is evaluated once, as a case does.
     """
-    return ([f"_it = {subject}"], "_it") if number > 1 and "(" in subject else ([], subject)
+    text = on_one_line(subject)
+    return ([f"_it = {text}"], "_it") if number > 1 and "(" in text else ([], text)
 
 
 def is_of(path: str, subject: str, check: str) -> bool:
@@ -265,7 +266,7 @@ def asserted(subject: str, name: str, value: Any, near: float | None = None) -> 
         wanted = DEFAULT_DTYPE if name == "dtype" and value == "target" else literal(value)
         yield f"assert {fact} == {wanted}, {fact}"
     elif name in OF_TWO and isinstance(value, dict) and "expr" in value:
-        yield f"assert {OF_TWO[name].format(x=x, y=value['expr'])}"
+        yield f"assert {OF_TWO[name].format(x=x, y=on_one_line(value['expr']))}"
     elif name == "grad_fn" and not isinstance(value, dict):
         fact = f"{x}.grad_fn" if value is None else f"type({x}.grad_fn).__name__"
         yield f"assert {fact} {'is' if value is None else '=='} {literal(value)}, {fact}"
@@ -286,7 +287,7 @@ def equal(subject: str, value: Any, near: float | None) -> str:
         return f"assert {subject} is {value}, {subject}"
     if isinstance(value, dict) and "expr" not in value:
         raise NotPlain
-    wanted = value["expr"] if isinstance(value, dict) else literal(value)
+    wanted = on_one_line(value["expr"]) if isinstance(value, dict) else literal(value)
     return f"assert _same({subject}, {wanted}{'' if near is None else f', near={near}'})"
 
 

@@ -166,11 +166,17 @@ class ScriptWriter:
         return deferred(text)
 
 
-@cache
-def deferred(text: str) -> str:
+def on_one_line(text: str) -> str:
+    """Return an expression without comments and ends of lines, so that more can stand behind it."""
     text = text.strip()
     if "#" in text or UNUSUAL.search(text) or "\n" in text:
         text = ast.unparse(ast.parse(text, mode="eval"))
         text = text if text.isprintable() else text.encode("ascii", "backslashreplace").decode()
+    return text
+
+
+@cache
+def deferred(text: str) -> str:
+    text = on_one_line(text)
     is_tuple = "," in text and isinstance(ast.parse(text, mode="eval").body, ast.Tuple)
     return f"lambda: ({text})" if is_tuple else f"lambda: {text}"
