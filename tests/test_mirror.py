@@ -74,6 +74,7 @@ ELSEWHERE = {
     "pytest_plugin/options": "pytest_plugin/test_arguments.py",
     "pytest_plugin/protocol": "pytest_plugin/test_plugin.py",
     "pytest_plugin/session": "pytest_plugin/test_plugin.py",
+    "results/retry": "execution/test_retries.py",
     "render/explanation": "cli/test_authoring.py",
     # What is tried on the shipped cases, and on a case of a test by the command that does.
     "execution/faults": "test_planted_faults.py",

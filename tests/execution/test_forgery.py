@@ -11,7 +11,7 @@ from forgeries import VICTIM, forgeries
 from sessions import Session
 
 pytestmark = pytest.mark.slow
-OTHERWISE = ("case", "seconds", "line", "stderr")
+OTHERWISE = ("case", "seconds", "line", "stderr", "retry")
 LEFT = "the worker was replaced"
 # Those whose state nothing can put back, by what the report says.
 TOLD = {
