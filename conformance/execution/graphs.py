@@ -103,9 +103,8 @@ class GraphRecorder:
     def add(self, item: Item, outcome: Outcome) -> None:
         """Take the graph of an item that has just run from the cache, or request it from the worker."""
         case = item.case
-        if case.id in self.seen or outcome.status not in RECORDED or item.target.mode:
-            return
-        if not has_graph_of_its_own(case):
+        is_told = case.id in self.seen or item.target.mode
+        if is_told or outcome.status not in RECORDED or not has_graph_of_its_own(case):
             return
         self.seen.add(case.id)
         cached = self.entry(case.file).get((case.id, str(item.target)))
