@@ -18,7 +18,7 @@ def tensor(*args, **kwargs):
 torch.tensor = tensor
 """
 GROWS = """\
-kept.append((os.open("/dev/null", os.O_RDONLY), b"1" * 2**23))
+kept.append((os.open("/dev/null", os.O_RDONLY), b"1" * 2**22))
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 """
 CHANGES = "kept.append(1); kwargs['requires_grad'] = len(kept) > 40"

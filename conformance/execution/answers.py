@@ -42,6 +42,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     failures: tuple[Failure, ...] = ()
     unobserved: tuple[Unobserved, ...] = ()
     must_restart: str = ""
+    has_grown: bool = False
     printed: str = ""
 
 

@@ -347,11 +347,12 @@ class Workers:
         worker.done.add(request.number)
         worker.since = time.monotonic()
         why_restarted = message.pop("must_restart", "")
+        has_grown = message.pop("has_grown", False)  # by what torch keeps of all cases: nothing to say of this one
         if why_restarted:
             reasons = [message.get("reason", ""), why_restarted, "the worker was replaced"]
             message["reason"] = "; ".join(filter(None, reasons))
         self.put(request, message)
-        if why_restarted:
+        if why_restarted or has_grown:
             self.retire(worker)
             self.replace()
 

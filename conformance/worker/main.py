@@ -3,7 +3,7 @@
 The first line is `{"handshake": build}`, or `{"refused": why}` when torch can't be imported. Only the first worker of a
 run describes the build; before it touches a device, which may end or block it, it says `{"asks": device}`. Then each
 request `{"n": 7, "device": "cpu", "dtype": "float32", "file": …, "steps": […]}` is answered by `{"n": 7, "status": …}`,
-in order. The worker exits at the end of its input, and after an answer with `must_restart`.
+in order. The worker exits at the end of its input, and after an answer with `must_restart` or `has_grown`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from conformance.worker.messages import message_line
 
 LONGEST_STDERR = 2**20
 LONGEST_FILE = 2**28
+MOST_GROWTH = 2**30  # bytes that what torch keeps may make this process grow by, before another goes on
 
 
 def limit_files() -> None:
@@ -45,6 +46,25 @@ def limit_memory(size: int) -> None:
         confinement.limit(resource.RLIMIT_AS, mapped + size)
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
             score.write("1000")
+
+
+def memory_reader() -> Callable[[], int]:
+    """Return a function that tells how many bytes this process has in memory, 0 where that can't be known.
+
+    What it reads is opened now: it can't be once the process is confined.
+    """
+    try:
+        sizes = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # this is not Linux
+        return int
+
+    def memory() -> int:
+        try:
+            return int(os.pread(sizes, 100, 0).split()[1]) * resource.getpagesize()
+        except (OSError, ValueError, IndexError):  # torch has closed the descriptor, or put another in its place
+            return 0
+
+    return memory
 
 
 def shorten_stderr() -> None:
@@ -82,16 +102,25 @@ def renew_thread_pool() -> None:
     torch.set_num_threads(torch.get_num_threads())
 
 
-def answer_requests(engine: Any, requests: int, answer: Callable[[Dict[str, Any]], None]) -> None:
-    """Answer each line of the descriptor `requests`, until there are no more or the process must not go on."""
+def answer_requests(
+    engine: Any, requests: int, answer: Callable[[Dict[str, Any]], None], memory: Callable[[], int]
+) -> None:
+    """Answer each line of the descriptor `requests`, until there are no more or the process must not go on.
+
+    It `has_grown` when it has gathered so much memory that a case might be the first to find none: torch never frees
+    what it has traced, for example.
+    """
     process = os.getpid()
+    most = memory() + MOST_GROWTH
     with os.fdopen(requests, "r", encoding="ascii") as lines:
         for line in lines:
             answered = engine.run(json.loads(line))
             if os.getpid() != process:  # a copy that a case has made by a fork: two must not answer
                 os._exit(0)
+            if "must_restart" not in answered and memory() > most:
+                answered["has_grown"] = True
             answer(answered)
-            if "must_restart" in answered:
+            if "must_restart" in answered or "has_grown" in answered:
                 return
             shorten_stderr()
 
@@ -144,9 +173,10 @@ def serve(modules: List[str], devices: List[str], profile: Dict[str, Any]) -> No
         if wanted["describes"]:
             facts = build.describe(devices, modules, profile, wanted["absent"], lambda name: answer({"asks": name}))
         present = wanted["present"] if facts is None else present_of(facts)
+        memory = memory_reader()
         uses_others = bool(modules or profile["setup"]) or any(each != "cpu" for each in devices or present)
         answer({"handshake": facts, "sandbox": restrict(wanted, present, uses_others, profile, readable)})
     except BaseException as error:
         answer({"refused": message_line(error)})
         raise
-    answer_requests(engine, requests, answer)
+    answer_requests(engine, requests, answer, memory)

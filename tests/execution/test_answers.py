@@ -18,6 +18,7 @@ FINE: list[dict[str, Any]] = [
     {"status": "error", "failures": [{"line": 1, "path": "", "expected": "", "observed": ""}], "traceback": [[1, "f"]]},
     {"status": "unsupported", "reason": "r", "step": 0, "line": 4, "must_restart": "why"},
     {"status": "internal-error", "reason": "r", "stderr": "s"},
+    {"status": "pass", "has_grown": True},
 ]  # fmt: skip
 WRONG: list[dict[str, Any]] = [
     {},
@@ -39,6 +40,7 @@ WRONG: list[dict[str, Any]] = [
     {"status": "error", "failures": [{"line": 10**40, "path": "", "expected": "e", "observed": "o"}]},
     {"status": "error", "failures": FINE[3]["failures"], "traceback": [[10**40, "f"]]},
     {"status": "pass", "must_restart": True},
+    {"status": "pass", "has_grown": 2**31},
 ]
 
 

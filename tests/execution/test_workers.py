@@ -145,6 +145,35 @@ def test_memory_that_a_worker_may_not_have_is_an_error_of_its_case(session: Sess
     assert "allocate" in result.outcomes["large"]["failures"][0]["observed"]
 
 
+KEEPS = """\
+import torch
+
+KEPT = []
+
+
+def keeps(x):
+    KEPT.append(bytearray(b"1") * (400 * 2**20))
+    return torch.clone(x)
+
+
+torch.sinh, torch.cosh = keeps, lambda x: x * len(KEPT)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the memory of a process is not known")
+@pytest.mark.parametrize(("times", "left"), [(2, 2), (3, 0)])
+def test_a_worker_in_which_torch_keeps_a_gibibyte_makes_way_for_another(
+    session: Session, times: int, left: int
+) -> None:
+    session.write("keeps.py", KEEPS)
+    cases = {f"keeps_{number}": calling("sinh") for number in range(times)}
+    session.cases(**cases, after=f"- a = torch.cosh(tensor([1.0]))\n- expect: {{a: [{left}.0]}}\n")
+    result = session.run("--device-module", "keeps")
+    assert set(result.statuses.values()) == {"pass"}, result.output
+    assert not any("reason" in outcome for outcome in result.outcomes.values())
+
+
 @pytest.mark.slow
 def test_the_last_words_of_a_dead_worker_are_kept(session: Session) -> None:
     session.cases(talks="- a = tensor([2.0])\n- print('farewell')\n- torch.sinh(a)\n- expect: {a: [2.0]}\n")
