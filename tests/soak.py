@@ -113,6 +113,23 @@ def manner(answer: dict[str, Any]) -> Fingerprint:
     return fingerprint(outcome_of(answer))
 
 
+def grown(rounds: Sequence[tuple[Use, Use]]) -> list[str]:
+    """Return what the parent or the workers used more of in the second half of the rounds than in the first."""
+    settled = rounds[SETTLED:] or rounds
+    middle = (len(settled) + 1) // 2
+    found = []
+    for place, name in enumerate(("parent", "workers")):
+        before = most_of(use[place] for use in settled[:middle])
+        after = most_of(use[place] for use in settled[middle:] or settled)
+        allowed = before._replace(memory=before.memory * (1 + MOST_GROWTH))
+        found += [
+            f"the {name} used more {which} at the end"
+            for which, most, used in zip(Use._fields, allowed, after, strict=True)
+            if used > most
+        ]
+    return found
+
+
 def workers_of(options: argparse.Namespace) -> Workers:
     workers = Workers(Interpreter(options.python, tuple(options.device_module), ("cpu",)), SECONDS)
     workers.handshake()
@@ -157,21 +174,10 @@ def main() -> int:
             seconds = time.monotonic() - begun
             print(f"round {number + 1:2}: parent {own}, largest worker {theirs}, {seconds:.0f} s", flush=True)
     print(f"{len(started)} workers")
-    settled = rounds[SETTLED:] or rounds
-    middle = (len(settled) + 1) // 2
-    halves = [zip(*half, strict=True) for half in (settled[:middle], settled[middle:] or settled)]
-    grown = [
-        f"the {name} used more {which} at the end"
-        for name, before, after in zip(("parent", "workers"), *(map(most_of, half) for half in halves), strict=True)
-        for which, most in (
-            ("memory", before.memory * (1 + MOST_GROWTH)),
-            *zip(Use._fields[1:], before[1:], strict=True),
-        )
-        if getattr(after, which) > most
-    ]
-    for line in [*(f"{case} ends in another way" for case in sorted(changed)), *grown]:
+    found = grown(rounds)
+    for line in [*(f"{case} ends in another way" for case in sorted(changed)), *found]:
         print(line)
-    return 1 if changed or grown else 0
+    return 1 if changed or found else 0
 
 
 if __name__ == "__main__":
