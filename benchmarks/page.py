@@ -1,9 +1,10 @@
 """Measures the page of many reports: its size, and how long it takes to make, to open and to filter.
 
     python benchmarks/page.py
-    python benchmarks/page.py --builds 20 --items 100000
+    python benchmarks/page.py --builds 20 --cases 10000 --targets 10
 
-The reports are made up from the shipped cases, with other ids, titles and numbers. Making the page is timed with loaded
+The reports are made up from the shipped cases, with other ids, titles and numbers; a case has the same graph on all
+builds, as nearly all have. Making the page is timed with loaded
 cases, as in pytest. The times in the browser are Chromium's: from the start of the navigation until the
 search field takes input, and from an input or a click until the frame after it has been drawn.
 """
@@ -46,7 +47,8 @@ from conformance.render.page.page import Suite, page_of
 from conformance.render.script.script import script_of
 
 RELEASES = "1.13.1 2.0.1 2.1.2 2.2.2 2.3.1 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0".split()
-TARGET = "cpu-float32"
+TARGETS = "cpu-float32 cpu-float64 cpu-bfloat16 cpu-float16 cpu-complex64 xpu-float32 xpu-float64 xpu-bfloat16".split()
+TARGETS += "xpu-float16 xpu-complex64".split()
 INPUTS = {
     "search a word": "q.value = 'gradient'; q.dispatchEvent(new Event('input'))",
     "search two words": "q.value = 'gradient observed'; q.dispatchEvent(new Event('input'))",
@@ -91,8 +93,9 @@ def made_up_cases(count: int, chance: random.Random) -> tuple[list[Case], dict[s
     return cases, rules
 
 
-def made_up_graph(chance: random.Random) -> Graph:
-    """Return the graph of a chain of a few operations on two leaves."""
+def made_up_graph(case: Case, target: str) -> Graph:
+    """Return the graph of a chain of a few operations on two leaves, which is the case's."""
+    chance = random.Random(case.id)  # noqa: S311 - the same numbers each time is what is wanted
     length = chance.randrange(2, 7)
     leaf = {"is_leaf": True, "requires_grad": True, "retains_grad": False, "has_grad": True, "accumulates": True}
     made = {**leaf, "is_leaf": False, "accumulates": False, "retains_grad": True}
@@ -110,24 +113,27 @@ def made_up_graph(chance: random.Random) -> Graph:
         tensors.append(
             GraphTensor(name=f"t{at}", line=6 + at, shape=(2,), node=at, output_nr=0, shares_storage=None, **made)
         )
-    return Graph(target=TARGET, tensors=tuple(tensors), nodes=tuple(nodes))
+    return Graph(target=target, tensors=tuple(tensors), nodes=tuple(nodes))
 
 
-def made_up_report(number: int, cases: list[Case], rules: dict[str, Rule], chance: random.Random) -> Report:
-    """Return the report of a build on which three cases in a hundred fail, each in its own way."""
-    outcomes = []
-    for case in cases:
-        drawn = chance.random()
+def made_up_outcome(number: int, case: Case, target: str, chance: random.Random) -> Outcome:
+    """Return the outcome of a case on a build on which three in a hundred fail, each in its own way."""
+    drawn = chance.random()
+    if drawn < 0.03:
         line = case.steps[-1]["line"]
         failure = Failure(line=line, path="a.grad", expected="[1.0, 2.0]", observed=f"[{chance.random():.5f}, 2.0]")
-        if drawn < 0.03:
-            outcome = Outcome(case=case.id, target=TARGET, status="fail", step=3, line=line, failures=(failure,))
-        elif drawn < 0.1 and number < 9:
-            reason = f"needs torch >=2.{chance.randrange(1, 9)} for func.vmap"
-            outcome = Outcome(case=case.id, target=TARGET, status="unsupported", reason=reason)
-        else:
-            outcome = Outcome(case=case.id, target=TARGET, status="pass", seconds=chance.random() / 1000)
-        outcomes.append(outcome)
+        return Outcome(case=case.id, target=target, status="fail", step=3, line=line, failures=(failure,))
+    if drawn < 0.1 and number < 9:
+        reason = f"needs torch >=2.{chance.randrange(1, 9)} for func.vmap"
+        return Outcome(case=case.id, target=target, status="unsupported", reason=reason)
+    return Outcome(case=case.id, target=target, status="pass", seconds=chance.random() / 1000)
+
+
+def made_up_report(
+    number: int, cases: list[Case], targets: list[str], rules: dict[str, Rule], chance: random.Random
+) -> Report:
+    """Return the report of a build."""
+    outcomes = [made_up_outcome(number, case, target, chance) for case in cases for target in targets]
     device = Device(type="cpu", name="x86_64", count=1, driver=None, absent=None, unknown=False)
     build = Build(
         torch=f"{RELEASES[number % len(RELEASES)]}+cpu", git=f"{number:040x}", debug=False, cuda=None, hip=None,
@@ -141,8 +147,8 @@ def made_up_report(number: int, cases: list[Case], rules: dict[str, Rule], chanc
     return Report(
         format=FORMAT, header=header, rules=cited_rules(rules, cases), outcomes=tuple(outcomes),
         cases=tuple(case_record(case, rules) for case in cases),
-        plan=tuple(PlanEntry(case=case.id, target=TARGET) for case in cases),
-        graphs={case.id: made_up_graph(chance) for case in cases},
+        plan=tuple(PlanEntry(case=case.id, target=target) for case in cases for target in targets),
+        graphs={case.id: made_up_graph(case, targets[0]) for case in cases},
         footer=footer_of(outcomes, 1, "2026-01-01T00:00:09+00:00"),
     )  # fmt: skip
 
@@ -168,19 +174,24 @@ def browse(path: Path, times: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--builds", type=int, default=20, help="how many builds")
-    parser.add_argument("--items", type=int, default=10_000, help="how many outcomes each of them has")
+    parser.add_argument("--cases", type=int, default=10_000, help="how many cases each of them has run")
+    parser.add_argument(
+        "--targets", type=int, default=1, choices=range(1, len(TARGETS) + 1), help="on how many targets"
+    )
     parser.add_argument("--times", type=int, default=5, help="how often the page is opened")
     options = parser.parse_args()
     chance = random.Random(0)  # noqa: S311 - the same numbers each time is what is wanted
-    cases, rules = made_up_cases(options.items, chance)
-    reports = [made_up_report(number, cases, rules, chance) for number in range(options.builds)]
+    cases, rules = made_up_cases(options.cases, chance)
+    targets = TARGETS[: options.targets]
+    reports = [made_up_report(number, cases, targets, rules, chance) for number in range(options.builds)]
     scripts = {(case.id, case.digest): script_of(case) for case in cases}
     gc.freeze()  # as pytest's session has it
     for several in (reports[:1], reports):
         begin = time.perf_counter()
         page = page_of(several, suite=Suite(script_of=scripts.get))
         seconds = time.perf_counter() - begin
-        print(f"{len(several):3} builds of {options.items}: made in {seconds:.2f} s, {len(page) / 2**20:.1f} MiB")
+        what = f"{len(several):3} builds of {len(several[0].outcomes)} outcomes"
+        print(f"{what}: made in {seconds:.2f} s, {len(page) / 2**20:.1f} MiB")
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "index.html"
         path.write_text(page, encoding="utf-8")

@@ -118,9 +118,14 @@ function wordsAsked(asked) {
 
 /** Return how much a word tells of a text. @param {string} text @param {string} word */
 function matchOf(text, word) {
+  if (!text.includes(word)) return 0; // which is so of nearly all
   if (text.includes(` ${word} `)) return 1;
-  if (text.includes(` ${word}s `)) return OF_PLURAL;
-  return text.includes(word) ? OF_PART : 0;
+  return text.includes(` ${word}s `) ? OF_PLURAL : OF_PART;
+}
+
+/** Return how much the best of some ways to say a word tells of a text. @param {string} text @param {string[]} ways */
+function bestMatchOf(text, ways) {
+  return ways.reduce((most, way, place) => Math.max(most, matchOf(text, way) * (place ? OF_SYNONYM : 1)), 0);
 }
 
 /** Return a pattern of two words, in either order, with at most two others between them. @param {string} one @param {string} other */
@@ -149,11 +154,13 @@ function scoresOf(asked, tracks) {
   const telling = wordsAsked(asked).map(([word]) => word);
   const pairs = telling.slice(1).map((word, place) => besideEachOther(telling[place], word));
   const entries = entriesOf();
+  const messagesOf = tracks.flat().map((track) => track.message);
   const all = wordsAsked(asked).map((ways) => {
-    const inMessage = messages.map((text) => ways.reduce((best, way, place) => Math.max(best, matchOf(text, way) * (place ? OF_SYNONYM : 1)), 0));
+    const inMessage = messages.map((text) => bestMatchOf(text, ways));
     const found = own.map((texts, item) => {
-      const best = fields.reduce((sum, field) => sum + WEIGHTS[field] * ways.reduce((most, way, place) => Math.max(most, matchOf(texts[field], way) * (place ? OF_SYNONYM : 1)), 0), 0);
-      return best + OF_MESSAGE * Math.max(0, ...tracks.flat().map((track) => inMessage[track.message[item]] ?? 0));
+      const ofTexts = fields.reduce((sum, field) => sum + WEIGHTS[field] * bestMatchOf(texts[field], ways), 0);
+      const ofMessages = messagesOf.reduce((most, numbers) => Math.max(most, inMessage[numbers[item]] ?? 0), 0);
+      return ofTexts + OF_MESSAGE * ofMessages;
     });
     const rarity = Math.log(1 + entries.length / (1 + entries.filter((place) => found[place]).length));
     return found.map((score) => score * rarity);
