@@ -44,7 +44,7 @@ def prepare_process() -> None:
     # The compiler measures how long its guards take, for a log, and empties the processor's caches before: that is a
     # third of the time in which a small function is compiled. It takes the function from here when it is imported.
     guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
-    if hasattr(guards, "profile_guard_manager"):
+    if guards is not None and hasattr(guards, "profile_guard_manager"):
         guards.profile_guard_manager = lambda *_: 0.0  # microseconds
     with contextlib.suppress(Exception):  # a build may lack the compiler or its requirements
         if torch.__version__.startswith("2.3."):  # it stays broken if a transform is active when it is imported
