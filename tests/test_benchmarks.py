@@ -41,8 +41,8 @@ RUNS = {
     "sandbox.py": (["--count", "5", *ONCE], [rf"^  wall, confined / not: {SPREAD}"]),
     "collection.py": (["--counts", "20"], [r"^ +20 +\d+\.\d\d s, .* \d+\.\d\d s,"]),
     "page.py": (
-        ["--builds", "2", "--items", "200", "--times", "1"],
-        [r"1 builds of 200: made in", r"2 builds of 200: made in", r"^open +\d+ ms", r"^search a word +\d+ ms"],
+        ["--builds", "2", "--cases", "200", "--times", "1"],
+        [r"1 builds of 200 outcomes", r"2 builds of 200 outcomes", r"^open +\d+ ms", r"^search a word +\d+ ms"],
     ),
 }  # fmt: skip
 NEEDED = {"page.py": "chromium", "overhead.py": "g++"}

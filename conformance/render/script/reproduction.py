@@ -59,6 +59,7 @@ NEAR = {"float64": "1e-7", "float32": "1e-5", "float16": "1e-2", "bfloat16": "8e
 SAME = [
     "def _same(x, y, near={near}):",
     "    x, y = (each.to_dense() if 'sparse' in str(getattr(each, 'layout', '')) else each for each in (x, y))",
+    "    near = max(near, 8e-2) if getattr(x, 'dtype', None) in (torch.float16, torch.bfloat16) else near",
     "    x, y = (each.tolist() if isinstance(each, torch.Tensor) else each for each in (x, y))",
     "    if isinstance(y, str) and not isinstance(x, str):",
     "        x = str(x)[6:] if isinstance(x, torch.dtype) else type(x).__name__",
@@ -285,16 +286,15 @@ def equal(subject: str, value: Any, near: float | None) -> str:
     """Return an assertion that an object is, or holds, a value."""
     if value is None or value is True or value is False:
         return f"assert {subject} is {value}, {subject}"
-    if isinstance(value, dict) and "expr" not in value:
-        raise NotPlain
-    wanted = on_one_line(value["expr"]) if isinstance(value, dict) else literal(value)
-    return f"assert _same({subject}, {wanted}{'' if near is None else f', near={near}'})"
+    return f"assert _same({subject}, {literal(value)}{'' if near is None else f', near={near}'})"
 
 
 def literal(value: Any) -> str:
     """Return a value of a case file as an expression."""
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, dict) and "expr" in value:
+        return on_one_line(value["expr"])
     if isinstance(value, dict):
         raise NotPlain
     if isinstance(value, float) and not math.isfinite(value):

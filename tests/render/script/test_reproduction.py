@@ -129,7 +129,7 @@ def test_a_reproduction_ends_with_an_error_where_torch_does_something_else(steps
     step = len(case.steps) - 1 if path else 0
     text = reproduction_of(case, Outcome(status="fail", step=step, failures=(failure_at(path),)), RELEASE, CPU)
     assert text is not None
-    assert len(text.splitlines()) <= 24
+    assert len(text.splitlines()) <= 25
     (complaint,) = complaints([("it", text)])
     assert told in complaint
 
