@@ -3,9 +3,11 @@
 from typing import Any
 
 from conformance.model.report import Report
+from conformance.render.causes import cause_lines
 from conformance.render.markdown import render
 from conformance.render.text import LONG, build_name, count_words, outcome_line, shortened
 from conformance.render.visible import line_of
+from conformance.results.causes import groups_of
 from conformance.results.diff import FORMAT, KINDS, MEANINGS, Change, Difference, Differences, notes_of, record_of
 
 ORDER = (*KINDS, "unchanged")
@@ -42,11 +44,16 @@ def differences_record(differences: Differences) -> dict[str, Any]:
 
 
 def difference_text(difference: Difference) -> str:
-    """Return the difference for a terminal: the builds, warnings, counts, then each change."""
+    """Return the difference for a terminal: builds, warnings, counts, causes of what got worse, then each change."""
     counts = dict[str, int](difference.counts.items(), unchanged=difference.unchanged)
     lines = [f"old: {report_line(difference.old)}", f"new: {report_line(difference.new)}"]
     lines += [f"warning: {note}" for note in notes_of(difference)]
     lines += ["", f"{verdict(difference)}: {count_words(counts, ORDER) or 'no cases'}"]
+    worse = [change.new for change in difference.changes if change.gates and change.new is not None]
+    causes = cause_lines(
+        [cause for cause, _ in groups_of(worse, {record.id: record for record in difference.new.cases})]
+    )
+    lines += ["", *causes] if causes else []
     for kind, changes in difference.by_kind.items():
         lines += ["", f"{kind.replace('-', ' ')}: {MEANINGS[kind]}"]
         for change in changes:

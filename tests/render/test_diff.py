@@ -46,6 +46,15 @@ removed: the new report has no such case, or not on this target, where it didn't
 """
 
 
+def test_what_got_worse_by_one_cause_is_told_once() -> None:
+    old = report({(case, CPU): GOOD for case in "abc"}, torch="2.12.0")
+    new = report({(case, CPU): failed() for case in "abc"})
+    told = difference_text(compare(old, new))
+    causes = told[told.index("red by cause") : told.index("\nregressed: ")].splitlines()
+    assert [line.split()[0] for line in causes[1:] if line] == ["3"]
+    assert "red by cause" not in difference_text(compare(OLD, NEW))
+
+
 def test_a_terminal_shows_builds_counts_and_each_change() -> None:
     digests = {"old": OLD.header.suite.cases, "new": NEW.header.suite.cases}
     assert difference_text(compare(OLD, NEW)) == TEXT.format(**digests)
