@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from conformance.model.report import Report
+from conformance.model.report import Cause, Report
 from conformance.render.causes import cause_lines
 from conformance.render.markdown import render
 from conformance.render.text import LONG, build_name, count_words, outcome_line, shortened
@@ -49,10 +49,7 @@ def difference_text(difference: Difference) -> str:
     lines = [f"old: {report_line(difference.old)}", f"new: {report_line(difference.new)}"]
     lines += [f"warning: {note}" for note in notes_of(difference)]
     lines += ["", f"{verdict(difference)}: {count_words(counts, ORDER) or 'no cases'}"]
-    worse = [change.new for change in difference.changes if change.gates and change.new is not None]
-    causes = cause_lines(
-        [cause for cause, _ in groups_of(worse, {record.id: record for record in difference.new.cases})]
-    )
+    causes = cause_lines(causes_of_worse(difference))
     lines += ["", *causes] if causes else []
     for kind, changes in difference.by_kind.items():
         lines += ["", f"{kind.replace('-', ' ')}: {MEANINGS[kind]}"]
@@ -66,13 +63,20 @@ def difference_text(difference: Difference) -> str:
     return "".join(f"{line_of(line, LONGEST)}\n" for line in lines)
 
 
+def causes_of_worse(difference: Difference) -> list[Cause]:
+    """Return the causes of what got worse and is red, the largest first."""
+    worse = [change.new for change in difference.changes if change.gates and change.new is not None]
+    records = {record.id: record for record in difference.new.cases}
+    return [cause for cause, _ in groups_of(worse, records) if cause.is_red]
+
+
 def difference_markdown(difference: Difference) -> str:
     """Return the difference as Markdown, for a comment or the page of a CI job."""
     groups = {kind: [entry_of(difference, change) for change in own] for kind, own in difference.by_kind.items()}
     context = {
         "verdict": verdict(difference), "old": report_line(difference.old), "new": report_line(difference.new),
         "notes": notes_of(difference), "counts": difference.counts, "unchanged": difference.unchanged,
-        "meanings": MEANINGS, "groups": groups, "folded": IN_ONE_LINE,
+        "meanings": MEANINGS, "causes": causes_of_worse(difference), "groups": groups, "folded": IN_ONE_LINE,
     }  # fmt: skip
     return render("difference.md", context)
 

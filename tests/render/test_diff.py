@@ -53,6 +53,9 @@ def test_what_got_worse_by_one_cause_is_told_once() -> None:
     causes = told[told.index("red by cause") : told.index("\nregressed: ")].splitlines()
     assert [line.split()[0] for line in causes[1:] if line] == ["3"]
     assert "red by cause" not in difference_text(compare(OLD, NEW))
+    told = difference_markdown(compare(old, new))
+    assert [line for line in told[told.index("### Red by cause") :].splitlines() if line][1].startswith("- 3: ")
+    assert "Red by cause" not in difference_markdown(compare(OLD, NEW))
 
 
 def test_a_terminal_shows_builds_counts_and_each_change() -> None:

@@ -59,7 +59,7 @@ NEAR = {"float64": "1e-7", "float32": "1e-5", "float16": "1e-2", "bfloat16": "8e
 SAME = [
     "def _same(x, y, near={near}):",
     "    x, y = (each.to_dense() if 'sparse' in str(getattr(each, 'layout', '')) else each for each in (x, y))",
-    "    near = max(near, 8e-2) if getattr(x, 'dtype', None) in (torch.float16, torch.bfloat16) else near",
+    "    if getattr(x, 'dtype', 0) in (torch.float16, torch.bfloat16): near = max(near, 8 * torch.finfo(x.dtype).eps)",
     "    x, y = (each.tolist() if isinstance(each, torch.Tensor) else each for each in (x, y))",
     "    if isinstance(y, str) and not isinstance(x, str):",
     "        x = str(x)[6:] if isinstance(x, torch.dtype) else type(x).__name__",

@@ -202,3 +202,15 @@ def test_what_needs_the_suite_or_says_nothing_of_a_step_has_no_reproduction() ->
         Outcome(status="fail", step=7, failures=failures), Outcome(status="fail", failures=failures),
     ]  # fmt: skip
     assert [reproduction_of(case, outcome, RELEASE, CPU) for outcome in outcomes] == [None] * 5
+
+
+def test_a_list_with_expressions_and_what_16_bits_can_hold_are_asserted() -> None:
+    case = case_of(
+        "- b = 3.0\n- x = tensor([3.0, 1 / 6], dtype=torch.float16)\n- expect: {x: {value: [b, 0.16666666]}}\n"
+    )
+    text = reproduction_of(case, Outcome(status="fail", step=2, failures=(failure_at("x"),)), RELEASE, CPU)
+    assert text is not None
+    assert "assert _same(x, [b, 0.16666666])" in text
+    assert complaints([("right", text)]) == []
+    (complaint,) = complaints([("wrong", text.replace("1 / 6", "1 / 5"))])
+    assert complaint.startswith("wrong AssertionError")
