@@ -15,6 +15,7 @@ from conformance.execution.observing import Observer
 from conformance.language.drafting.bodies import Body, bodies_of
 from conformance.language.drafting.functions import functions_in
 from conformance.language.drafting.sources import NotReadable, cells_of
+from conformance.language.drafting.standins import StandIn, standins_for, with_standins
 from conformance.language.drafting.statements import Converter, Untold, own_names
 from conformance.language.errors import CaseFileError
 from conformance.language.outline import Entry, entry_of
@@ -35,7 +36,8 @@ and what was observed is written as {unconfirmed: …}: a draft does not load un
   autograd-conformance draft test_autograd.py::TestAutograd::test_grad -o mine.yaml
   pbpaste | autograd-conformance draft - -o mine.yaml
 
-Comments in the draft say what has no place in a case, and which of the suite's cases are much alike.
+Comments in the draft say what has no place in a case, what stands in the place of a model, tensor or optimizer that the
+source uses and doesn't set, and which of the suite's cases are much alike.
 
 exit statuses: 0 drafted; 1 nothing in it can be a case; 2 the source can't be read, or there is no such torch
 """
@@ -99,14 +101,18 @@ def source_text(file: str) -> str:
 
 def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> tuple[list[str], Node | None]:
     """Return the lines that tell of the draft of a case, and the case, if anything in it can be one."""
-    converter = Converter(imports=body.imports, own=own_names(body.statements), untold=list(body.told))
-    converter.convert(body.statements)
+    standins = standins_for(body.statements, body.imports)
+    statements = with_standins(body.statements, standins)
+    told_before = [each for each in body.told if each.name not in {standin.name for standin in standins}]
+    converter = Converter(imports=body.imports, own=own_names(statements), untold=told_before)
+    converter.convert(statements)
     converter.finish()
-    draft = Draft(converter.steps, converter.untold, observer, file)
+    draft = Draft(converter.steps, converter.untold, observer, file, is_whole=not standins)
     case = draft.fill(state)
     told = list(dict.fromkeys(comment_of(each) for each in draft.untold))
     if case is None:
         return told, None
+    told += map(remark_on, standins)
     own = Node({"id": Node("draft", 1, 1), "steps": case.value["steps"]}, 1, 1)
     entry = entry_of(write_case(own, 1)[0], "", is_operation=False)
     near = similar_to(entry, those_in(None), MOST_ALIKE)
@@ -131,9 +137,13 @@ def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> t
 def suggested_rules(entry: Entry, near: list[Similar], rules: Mapping[str, Rule]) -> list[str]:
     """Return rules that a draft may be about: those of cases like it, and those that have its words."""
     cited = [name for each in near for name in each.entry.rules if name in rules]
-    words = sorted(name.replace("_", " ") for kind, name in features_of(entry) if kind != "check")
-    found = ranked(" ".join(words), {name: (name, rule.text) for name, rule in rules.items()})
-    return list(dict.fromkeys([*cited, *found]))[:MOST_RULES]
+    texts = {name: (name, rule.text) for name, rule in rules.items()}
+    features = sorted(features_of(entry), key=lambda feature: feature[0] == "check")
+    for used in ([each for each in features if each[0] != "check"], features):
+        found = list(dict.fromkeys([*cited, *ranked(" ".join(name.replace("_", " ") for _, name in used), texts)]))
+        if found:
+            break
+    return found[:MOST_RULES]
 
 
 def unlike(drafted: list[tuple[list[str], Node]]) -> Iterator[tuple[list[str], Node]]:
@@ -156,3 +166,8 @@ def comment_of(untold: Untold) -> str:
     hint = f" ({untold.hint})" if untold.hint else ""
     text = f"no place for line {untold.line}, {untold.text}: {untold.why}{hint}"
     return f"  # {' '.join(text.split())}\n"
+
+
+def remark_on(standin: StandIn) -> str:
+    """Return a line that tells what stands for a name that the source doesn't set."""
+    return f"  # nothing says what {standin.name} is, which line {standin.line} uses: the first steps have a stand-in\n"

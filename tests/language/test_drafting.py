@@ -13,6 +13,7 @@ from conformance.language.drafting.bodies import bodies_of
 from conformance.language.drafting.functions import functions_in
 from conformance.language.drafting.rewriting import names_of_imports
 from conformance.language.drafting.sources import NotReadable, text_cells
+from conformance.language.drafting.standins import standins_for, with_standins
 from conformance.language.drafting.statements import OPEN, Converter, own_names
 
 SEEN = {"value": OPEN, "requires_grad": OPEN, "grad_fn": OPEN}
@@ -263,3 +264,49 @@ def test_of_many_rows_some_are_drafted_and_that_is_told() -> None:
 def test_what_is_not_there_is_told(text: str, name: str, message: str) -> None:
     with pytest.raises(NotReadable, match=message):
         functions_in(text, name)
+
+
+def stood_in(source: str) -> list[str]:
+    tree = ast.parse(textwrap.dedent(source))
+    return [line for each in standins_for(tree.body, names_of_imports(tree)) for line in each.code.splitlines()]
+
+
+@each(
+    "source, wanted",
+    [
+        ("y = model(x)", ["model = nn.Linear(2, 2)", "x = torch.ones(2, 2)"]),
+        ("y = textEncoder(x)", ["textEncoder = nn.Linear(2, 2)", "x = torch.ones(2, 2)"]),
+        ("f.eval()", ["f = nn.Linear(2, 2)"]),
+        ("model = ...", []),
+        ("net = ...\nnet(x)", ["net = nn.Linear(2, 2)", "x = torch.ones(2, 2)"]),
+        ("l = loss_fn(a, b)", ["loss_fn = nn.MSELoss()", "a = torch.ones(2, 2)", "b = torch.ones(2, 2)"]),
+        ("loss.backward()", ["loss = torch.ones(2, 2, requires_grad=True).sum()"]),
+        ("x.requires_grad", ["x = torch.ones(2, 2, requires_grad=True)"]),
+        ("x.grad", ["x = torch.ones(2, 2, requires_grad=True)", "x.sum().backward()"]),
+        ("x.sum().backward()\nx.grad", ["x = torch.ones(2, 2, requires_grad=True)"]),
+        ("y = torch.exp(x) + z", ["x = torch.ones(2, 2)", "z = torch.ones(2, 2)"]),
+        ("for x in batches:\n    x", ["batches = [torch.ones(2, 2)]"]),
+        ("for i in range(n):\n    i", ["n = 2"]),
+        ("opt.step()", []),  # there is nothing that it could step
+        ("opt.step()\nmodel.train()", ["model = nn.Linear(2, 2)", "opt = torch.optim.SGD(model.parameters(), lr=0.1)"]),
+        ("x", []),
+        ("f(3)", []),
+        ("from somewhere import model\nmodel(x)", []),
+        ("import operator\noperator.add(1, 2)", []),
+        ("def model(x):\n    return x\nmodel(y)", []),
+        ("torch.tensor([1.0])", []),
+        ("Tensor.backward(x)", []),
+        ("unknown.attribute", []),
+    ],
+)
+def test_how_a_name_is_used_tells_what_may_stand_for_it(source: str, wanted: list[str]) -> None:
+    assert sorted(stood_in(source)) == sorted(wanted)
+
+
+def test_what_stands_for_names_comes_first_and_placeholders_that_it_fills_go() -> None:
+    tree = ast.parse("other = ...\nnet = ...\nnet(x)")
+    whole = with_standins(tree.body, standins_for(tree.body, {}))
+    assert [ast.unparse(node) for node in whole] == [
+        "net = nn.Linear(2, 2)", "x = torch.ones(2, 2)", "other = ...", "net(x)",
+    ]  # fmt: skip
+    assert [node.lineno for node in whole] == [3, 3, 1, 3]

@@ -56,7 +56,9 @@ def bodies_of_function(tree: ast.Module, node: ast.FunctionDef, owner: ast.Class
         own = [Global().visit(each) for each in changed if each is not None]
         name = node.name.removeprefix("test_").replace("_", " ")
         words = "".join(f", {key} = {ast.unparse(value)}" for key, value in row.items())
-        untold = tuple(Untold(line=node.lineno, text=f"def {node.name}", why=why, hint=hint) for why, hint in told)
+        untold = tuple(
+            Untold(line=node.lineno, text=f"def {node.name}", why=why, hint=hint, name=of) for why, hint, of in told
+        )
         yield Body(
             name=f"{name}{words}", line=node.lineno, statements=tuple(own), imports=imports, told=untold
         )  # fmt: skip
@@ -67,7 +69,7 @@ def assigned(name: str, value: ast.expr, line: int) -> ast.stmt:
     return ast.fix_missing_locations(ast.copy_location(made, ast.Pass(lineno=line, col_offset=0)))
 
 
-def rows_of(node: ast.FunctionDef) -> tuple[list[dict[str, ast.expr]], list[tuple[str, str]]]:
+def rows_of(node: ast.FunctionDef) -> tuple[list[dict[str, ast.expr]], list[tuple[str, str, str]]]:
     """Return what the parameters of a function are, in each row, and what isn't said of them."""
     choices = [
         choices_of(decorator)
@@ -82,9 +84,10 @@ def rows_of(node: ast.FunctionDef) -> tuple[list[dict[str, ast.expr]], list[tupl
         choices.append([{"devices": ast.List([ast.Name("device", ast.Load())], ast.Load())}])
     rows = [{key: value for part in parts for key, value in part.items()} for parts in product(*choices)]
     known = {"self", *OF_THE_TARGET, *(key for row in rows for key in row)}
-    told = [(f"nothing says what {each!r} is", "give it a default") for each in parameters if each not in known]
+    told = [(f"nothing says what {each!r} is", "give it a default", each) for each in parameters if each not in known]
     if len(rows) > MOST_ROWS:
-        told.append((f"of {len(rows)} rows of parameters {MOST_ROWS} are drafted", "write the others by parametrize"))
+        why = f"of {len(rows)} rows of parameters {MOST_ROWS} are drafted"
+        told.append((why, "write the others by parametrize", ""))
     return rows[:MOST_ROWS] or [{}], told
 
 

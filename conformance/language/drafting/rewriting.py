@@ -16,7 +16,9 @@ def names_of_imports(tree: ast.AST) -> dict[str, str]:
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update({alias.asname: alias.name for alias in node.names if alias.asname})
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                found[alias.asname or root] = alias.name if alias.asname else root
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
     return found

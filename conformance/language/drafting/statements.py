@@ -30,12 +30,13 @@ OF_THE_TARGET = frozenset({"device", "dtype"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untold:
-    """What a case can't say: its line in the source, the text, why, and a hint."""
+    """What a case can't say: its line in the source, the text, why, a hint, and the name of which nothing is said."""
 
     line: int
     text: str
     why: str
     hint: str = ""
+    name: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
