@@ -74,7 +74,7 @@ def seen_after(case: Case, torch: Torch, outcome: Outcome) -> Iterator[Seen]:
 
 
 def without_nodes(names: list[str], torch: Torch, program: dict[str, Any]) -> Graph:
-    """Return the tensors among variables as a graph, where nothing was recorded and there is none."""
+    """Return the tensors among variables as a graph, where none can be recorded."""
     found = torch.read(program, [f"{name}.is_leaf" for name in names])
     tensors = [GraphTensor(name=name, shape=(), is_leaf=True) for name in names if f"{name}.is_leaf" in found]
     return Graph(target=str(TARGET), tensors=tuple(tensors), nodes=())

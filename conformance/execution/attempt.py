@@ -77,10 +77,10 @@ class Torch:
         return {each.path: each.observed for each in failures if not each.exception}
 
     def graph(self, program: dict[str, Any]) -> Graph | None:
-        """Return the graph that the steps of a program build, or None if they build none or it can't be recorded."""
+        """Return the graph that the steps of a program build, with all their tensors; None if it can't be recorded."""
         self.workers.request(0, {**program, "sketch": True})
         answer = self.workers.answer(0, LOOKING_SECONDS + CASE_SECONDS) or {}
         try:
-            return msgspec.convert(answer.get("graph"), Graph | None)
+            return msgspec.convert(answer.get("graph"), Graph)
         except msgspec.ValidationError:
             return None

@@ -139,8 +139,8 @@ class GraphRecorder:
                 return
             recorded = self.requested.pop(number)
             with contextlib.suppress(KeyError, msgspec.ValidationError):  # the worker was lost, or sent no valid graph
-                graph = msgspec.convert(answer["graph"], Graph | None)
-                self.found[recorded.pair] = replace(recorded, graph="" if graph is None else encoded(graph))
+                graph = msgspec.convert(answer["graph"], Graph)
+                self.found[recorded.pair] = replace(recorded, graph="" if graph.is_empty else encoded(graph))
 
     def finish(self, seconds: float) -> None:
         """Take the answers that come within `seconds`, unless the user interrupts."""

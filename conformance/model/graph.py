@@ -70,6 +70,11 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     nodes: tuple[GraphNode, ...]
     cut: Annotated[bool, Meta(description="Whether there was more than is listed.")] = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing in it was recorded, or could have been."""
+        return not self.nodes and not any(tensor.requires_grad for tensor in self.tensors)
+
 
 class EncodedGraphs(Mapping[str, Graph]):
     """Graphs by case, each as JSON until it is looked at: as records they take ten times the memory."""

@@ -12,6 +12,7 @@ from conformance.language.parsing import parse_code
 
 MODES = frozenset("no_grad inference_mode set_grad_enabled enable_grad".split())
 NOT_WRITES = frozenset("requires_grad_ share_memory_ retain_grad_".split())  # end with _ and leave the values alone
+NOT_VALUES = frozenset("shape dtype device ndim layout numel size dim stride is_leaf requires_grad".split())
 CUTS = frozenset("detach detach_ data".split())
 
 
@@ -50,9 +51,17 @@ class Statements:
         return cut and (".data" if cut == "data" else f"{cut}()")
 
     def mentions(self, name: str) -> set[str]:
-        """Return the names in what a name is made of."""
+        """Return the names in what a name is made of, but for those whose shape and the like are all that is used."""
         tree = parse_code(self.source_of(name), "eval").tree
-        return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree is not None else set()
+        return set(names_in(tree)) if tree is not None else set()
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif not (isinstance(node, ast.Attribute) and node.attr in NOT_VALUES):
+        for inner in ast.iter_child_nodes(node):
+            yield from names_in(inner)
 
 
 def read_statements(text: str) -> Statements:

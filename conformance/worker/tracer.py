@@ -82,10 +82,8 @@ class Picture:
         self.numbers: Dict[int, int] = {}  # of nodes
         self.pending: Deque[Any] = collections.deque()  # nodes with edges that have not been followed yet
 
-    def graph(self) -> Optional[Dict[str, Any]]:
-        """Return the graph in the format of reports, or None when the case builds none."""
-        if not self.nodes and not any(entry["requires_grad"] for entry in self.tensors):
-            return None
+    def graph(self) -> Dict[str, Any]:
+        """Return the graph in the format of reports."""
         target = f"{self.run.device}-{self.run.dtype_name}"
         cut = {"cut": True} if self.cut else {}
         return {"target": target, "tensors": self.tensors, "nodes": self.nodes, **cut}

@@ -155,15 +155,18 @@ def test_explain_says_what_each_step_leaves_behind(own: Path, capsys: pytest.Cap
 def test_explain_tells_leaves_without_a_graph_other_names_and_views_written_to(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steps = ["p = tensor([1.0])", "q = p + 1", "x = tensor([1.0, 2.0], requires_grad=True)", "v = x[:1]", "same = x"]
+    steps = ["u = tensor([1.0])", "k = u + 1", "x = tensor([1.0, 2.0], requires_grad=True)", "v = x[:1]", "same = x"]
+    steps += ["like = torch.ones(x.shape)", "x.sum().backward()", "found = [t.grad for t in [x]]"]
     steps += ['"with no_grad(): v.add_(1)"', "expect: {x: {version: 1}}"]
     text = OWN + "".join(f"      - {step}\n" for step in steps)
     (own / "mine.yaml").write_text(text, encoding="utf-8")
     arguments = ("explain", "mine.yaml::c", "--trust", "--python", forks.python(), "--format", "json")
     told = {step["text"]: step["told"] for step in json.loads(said(capsys, 0, *arguments))["steps"]}
-    assert "it was made without requires_grad=True" in told["p = tensor([1.0])"][0]
-    assert told["q = p + 1"] == ["q is a leaf and requires no grad: nothing that it is made of requires grad"]
+    assert "it was made without requires_grad=True" in told["u = tensor([1.0])"][0]
+    assert told["k = u + 1"] == ["k is a leaf and requires no grad: nothing that it is made of requires grad"]
     assert told["same = x"] == ["same is another name of x"]
+    assert "it was made without requires_grad=True" in told["like = torch.ones(x.shape)"][0]
+    assert "it is a gradient, whose making" in told["found = [t.grad for t in [x]]"][0]
     written = told["with no_grad(): v.add_(1)"]
     assert "add_() writes into v in place: v is at version 1 and x is at version 1" in written
     assert any(line.startswith("v is not a leaf: what it is a view of was written to") for line in written)

@@ -336,7 +336,8 @@ def item_of(case: str = "c") -> Any:
     )  # fmt: skip
 
 
-GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
+GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": [{"name": "AddBackward0"}]}
+EMPTY = {"target": "cpu-float32", "tensors": [{"name": "a", "shape": [2], "is_leaf": True}], "nodes": []}
 
 
 @each(
@@ -347,6 +348,7 @@ GRAPH = {"target": "cpu-float32", "tensors": [], "nodes": []}
         {"status": "pass", "graph": {**GRAPH, "more": 1}},
         {"status": "pass", "graph": {**GRAPH, "nodes": [{"name": None, "next": [], "saved": []}]}},
         {"status": "pass", "graph": None},
+        {"status": "pass", "graph": EMPTY},
     ],
 )
 def test_what_is_no_graph_is_dropped(answer: dict[str, Any]) -> None:
