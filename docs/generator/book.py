@@ -94,7 +94,7 @@ def cited(book: Book) -> dict[str, tuple[Rule, list[Told]]]:
 
 def section_of(rule: Rule, cases: Sequence[Told], columns: Sequence[Column]) -> Section:
     words = [heaviest(case.words[at] for case in cases) for at in range(len(columns))]
-    shown = [case for case in cases if not case.entry.is_operation]
+    shown = sorted((case for case in cases if not case.entry.is_operation), key=lambda case: case.is_broken)
     return Section(
         rule=rule, own=[case for case in shown if case.home == rule.id],
         others=[case for case in shown if case.home != rule.id],

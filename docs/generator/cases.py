@@ -17,7 +17,7 @@ from conformance.render.expected import lacking
 from conformance.render.history import behaviour_changes_in
 from conformance.render.page.layout import drawing_of
 from conformance.render.script.plain import body_of
-from generator.published import Column, Stretch, heaviest, issues_of, stretches_of
+from generator.published import KNOWN, MIXED, Column, Stretch, heaviest, issues_of, stretches_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,11 @@ class Told:
     issues: tuple[tuple[str, str, str], ...]
     changes: tuple[tuple[str, str, str, str], ...]  # a release, a place, before and after
     drawing: dict[str, Any] | None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is a known issue on a release: what holds everywhere is read first."""
+        return not {KNOWN, MIXED}.isdisjoint(self.words)
 
     @property
     def home(self) -> str:

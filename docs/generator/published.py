@@ -16,7 +16,8 @@ TARGET = "cpu-float32"
 DASH = "\N{EN DASH}"
 HOLDS, KNOWN, LACKING, UNKNOWN = "holds", "known issue", "not there", "not published"
 WORDS = {"pass": HOLDS, "known": KNOWN, "unsupported": LACKING, "not-run": UNKNOWN}  # others have their own
-LIGHTEST = (UNKNOWN, LACKING, HOLDS, KNOWN)  # of what several cases come to the last counts; what is not here, most
+MIXED = "holds but for known issues"  # some of several cases
+LIGHTEST = (UNKNOWN, LACKING, HOLDS, MIXED, KNOWN)  # of what several cases come to the last counts; what is not here, most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,10 @@ def columns_of(reports: Iterable[Report]) -> list[Column]:
 
 def heaviest(words: Iterable[str]) -> str:
     """Return what several cases come to on one release."""
-    return max(words, key=lambda word: LIGHTEST.index(word) if word in LIGHTEST else len(LIGHTEST), default=UNKNOWN)
+    found = set(words)
+    if KNOWN in found and found & {HOLDS, MIXED}:
+        found = (found - {KNOWN}) | {MIXED}
+    return max(sorted(found), key=lambda word: LIGHTEST.index(word) if word in LIGHTEST else len(LIGHTEST), default=UNKNOWN)
 
 
 def stretches_of(columns: Sequence[Column], words: Sequence[str]) -> list[Stretch]:

@@ -122,3 +122,11 @@ def test_a_page_that_has_not_changed_is_not_written(tmp_path: Path) -> None:
 
 def test_the_text_of_a_case_is_python() -> None:
     assert parse_code(TOLD[0].text).tree is not None
+
+
+def test_what_holds_everywhere_is_told_before_what_is_a_known_issue() -> None:
+    broken = replace(TOLD[0], words=("known issue", "holds"))
+    fine = replace(broken, words=("holds", "holds"))
+    section = section_of(BOOK.rules[broken.home], [broken, fine], COLUMNS)
+    assert list(section.own) == [fine, broken]
+    assert section.status == "2.1.2 holds but for known issues; 2.13.0\N{EN DASH} holds"
