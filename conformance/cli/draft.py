@@ -120,9 +120,10 @@ def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> t
     if alike:
         told.append(f"  # much alike: {', '.join(alike)}\n")
     rules = suggested_rules(entry, near, observer.rules)
-    words = body.name or f"line {body.line} of {file}"
+    place = f"line {body.line} of {file}"
+    words = body.name or place
     head = {
-        "id": SLUG.sub("-", words.lower()).strip("-") or "draft",
+        "id": slug(words) or slug(place),
         "title": words,
         "why": opened(f"It is so in {file}, line {body.line}."),
         "rules": opened(rules),
@@ -132,6 +133,10 @@ def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> t
         case = with_value(case, (key,), node_of(value, case))
     order = [*head, "steps"]
     return told, Node({key: case.value[key] for key in order}, 1, 1)
+
+
+def slug(words: str) -> str:
+    return SLUG.sub("-", words.lower()).strip("-")
 
 
 def suggested_rules(entry: Entry, near: list[Similar], rules: Mapping[str, Rule]) -> list[str]:
@@ -147,9 +152,9 @@ def suggested_rules(entry: Entry, near: list[Similar], rules: Mapping[str, Rule]
 
 
 def unlike(drafted: list[tuple[list[str], Node]]) -> Iterator[tuple[list[str], Node]]:
-    """Yield drafts of which no two have the same steps or the same id."""
+    """Yield drafts of which no two have the same steps or the same id, nor the id of a case of the suite."""
     seen: list[object] = []
-    ids: set[str] = set()
+    ids = {entry.id for entry in those_in(None)}
     for told, case in drafted:
         steps = case.value["steps"].plain
         if steps in seen:

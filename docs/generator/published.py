@@ -17,7 +17,8 @@ DASH = "\N{EN DASH}"
 HOLDS, KNOWN, LACKING, UNKNOWN = "holds", "known issue", "not there", "not published"
 WORDS = {"pass": HOLDS, "known": KNOWN, "unsupported": LACKING, "not-run": UNKNOWN}  # others have their own
 MIXED = "holds but for known issues"  # some of several cases
-LIGHTEST = (UNKNOWN, LACKING, HOLDS, MIXED, KNOWN)  # of what several cases come to the last counts; what is not here, most
+# Of what several cases come to the last counts; what is not here, most.
+LIGHTEST = (UNKNOWN, LACKING, HOLDS, MIXED, KNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,8 @@ def heaviest(words: Iterable[str]) -> str:
     found = set(words)
     if KNOWN in found and found & {HOLDS, MIXED}:
         found = (found - {KNOWN}) | {MIXED}
-    return max(sorted(found), key=lambda word: LIGHTEST.index(word) if word in LIGHTEST else len(LIGHTEST), default=UNKNOWN)
+    weights = {word: weight for weight, word in enumerate(LIGHTEST)}
+    return max(sorted(found), key=lambda word: weights.get(word, len(weights)), default=UNKNOWN)
 
 
 def stretches_of(columns: Sequence[Column], words: Sequence[str]) -> list[Stretch]:

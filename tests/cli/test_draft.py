@@ -377,6 +377,15 @@ def test_standard_input_is_drafted_and_printed(
     assert "{expect: {a: {is_leaf: {unconfirmed: true}}}}" in capsys.readouterr().out
 
 
+def test_an_id_is_no_other_one_of_the_suite_and_says_where_a_case_is_from(tmp_path: Path) -> None:
+    cells = "## \u53f6\nIn [1]:\nx = torch.ones(2)\nprint(x.is_leaf)\n\n"
+    cells += "## backward for once only\nIn [2]:\ny = torch.ones(2)\nprint(y.is_leaf)\n"
+    first, second = drafted(tmp_path, cells, "notes.txt")
+    assert first["id"].startswith("line-")
+    assert first["id"].endswith("-of-notes-txt")
+    assert second["id"] == "backward-for-once-only-2"  # there is one of that name
+
+
 def test_what_is_looked_at_suggests_rules_where_operations_do_not(tmp_path: Path) -> None:
     (case,) = drafted(tmp_path, "x = torch.ones(2, requires_grad=True)\ny = x ** 2\nprint(y.is_leaf)\n")
     assert any(name.startswith("leaf.") for name in bare(case["rules"]))
