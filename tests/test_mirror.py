@@ -25,6 +25,7 @@ ELSEWHERE = {
     "language/drafting/functions": "cli/test_draft.py",
     "language/drafting/rewriting": "cli/test_draft.py",
     "language/drafting/slots": "cli/test_draft.py",
+    "language/drafting/standins": "language/test_drafting.py",
     "language/drafting/sources": "cli/test_draft.py",
     "language/drafting/statements": "cli/test_draft.py",
     # What an editor is told comes from all of these.

@@ -3,7 +3,9 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.releases.catalogue import Release, reason_in
@@ -11,6 +13,18 @@ from conformance.releases.catalogue import Release, reason_in
 
 class NotInstalled(Exception):
     """An environment can't be made; the message is the installer's."""
+
+
+@contextmanager
+def borrowed(release: Release, python: str, kept: Path | None) -> Iterator[Path]:
+    """Give the interpreter of an environment with a release; raise NotInstalled.
+
+    It stays below `kept`, for the next time, or else it goes at the end: some take gigabytes.
+    """
+    with tempfile.TemporaryDirectory(prefix="autograd-conformance-") as temporary:
+        directory = (kept or Path(temporary)).resolve()
+        directory.mkdir(parents=True, exist_ok=True)
+        yield create(directory, release, python)
 
 
 def create(directory: Path, release: Release, python: str) -> Path:

@@ -3,8 +3,6 @@
 A release that can't be installed, or on which the case can't be run, is skipped, and its neighbours are tried.
 """
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -23,7 +21,7 @@ from conformance.model.case import Case
 from conformance.model.outcome import Outcome, outcome_of
 from conformance.model.status import BROKEN
 from conformance.releases.catalogue import Release, load_releases
-from conformance.releases.environment import NotInstalled, create
+from conformance.releases.environment import NotInstalled, borrowed
 from conformance.render.script.script import script_for
 from conformance.render.text import outcome_line
 
@@ -71,29 +69,23 @@ class Trial:
     def search(self, releases: Sequence[Release], is_old_good: bool, kept: Path | None) -> Bisected:
         """Return where among `releases` the case begins to fail, or to pass if it fails on the old ones.
 
-        Environments are made and kept below `kept`, or else in a temporary directory.
+        Environments are made and kept below `kept`, or else each goes when it was used.
         """
         by_name = {release.torch: release for release in releases}
         expected: tuple[Verdict, Verdict] = ("good", "bad") if is_old_good else ("bad", "good")
-        with tempfile.TemporaryDirectory(prefix="autograd-conformance-") as temporary:
-            directory = (kept or Path(temporary)).resolve()
-            directory.mkdir(parents=True, exist_ok=True)
-            return bisect(
-                list(by_name), expected, lambda name: self.attempt(by_name[name], directory, is_kept=kept is not None)
-            )
+        return bisect(list(by_name), expected, lambda name: self.attempt(by_name[name], kept))
 
-    def attempt(self, release: Release, directory: Path, is_kept: bool) -> Verdict:
+    def attempt(self, release: Release, kept: Path | None) -> Verdict:
         """Run the case on a release, and return the verdict."""
         started = time.monotonic()
         try:
-            with self.during(f"installing torch {release.torch}, and running the case"):
-                python = create(directory, release, load_releases().python)
+            with (
+                self.during(f"installing torch {release.torch}, and running the case"),
+                borrowed(release, load_releases().python, kept) as python,
+            ):
                 outcome = self.run(python)
         except (NotInstalled, Refused) as error:
             outcome = Outcome(status="not-run", reason=str(error))
-        finally:
-            if not is_kept:
-                shutil.rmtree(directory / f"torch-{release.torch}", ignore_errors=True)  # some take gigabytes
         details = outcome_line(outcome)
         seconds = time.monotonic() - started
         self.write_line(f"torch {release.torch}: {outcome.status} ({seconds:.0f} s)" + (details and f": {details}"))

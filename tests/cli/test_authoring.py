@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import forks
@@ -20,6 +21,9 @@ from conformance.language.files import shipped_cases
 from conformance.language.reader import parse_cases
 from conformance.language.rules import load_rules
 from conformance.model.outcome import Outcome
+from conformance.releases import environment
+from conformance.releases.catalogue import Release
+from conformance.releases.environment import NotInstalled
 
 RULE = "detach.shares-storage"
 OWN = HEAD.replace("[a.b]", f"[{RULE}]")
@@ -254,6 +258,31 @@ def test_try_prints_a_table_and_where_a_case_diverged(own: Path, capsys: pytest.
     )
     assert told["cases"][0]["outcomes"][0]["status"] == "fail"
     assert "there is no case 'none' in mine.yaml" in said(capsys, 2, "try", "mine.yaml::none")
+
+
+def test_try_installs_releases_the_oldest_first_and_tells_those_that_can_not_be_had(
+    own: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[str, str]] = []
+
+    def create(directory: Path, release: Release, python: str) -> Path:
+        made.append((release.torch, directory.name))
+        if release.torch == "2.0.1":
+            raise NotInstalled(f"no wheel for Python {python}")
+        return Path(forks.python())
+
+    monkeypatch.setattr(environment, "create", create)
+    (own / "mine.yaml").write_text(GOOD, encoding="utf-8")
+    arguments = ("try", "mine.yaml", "--trust", "--install", "2.6.0", "--install", "2.0.1", "--install", "2.6.0")
+    assert cli.main([*arguments, "--environments", "kept"]) == 2
+    printed = capsys.readouterr()
+    assert made == [("2.0.1", "kept"), ("2.6.0", "kept")]
+    assert "torch 2.0.1 can't be installed: no wheel for Python 3.11" in printed.err
+    assert re.search(r"(?m)^c +✓$", printed.out)
+    assert "releases are such as 2.6.0, or all" in said(capsys, 2, "try", "mine.yaml", "--install", "newest")
+    made.clear()
+    assert said(capsys, 0, *arguments[:-4]).startswith("torch ")
+    assert [name for name, _ in made] == ["2.6.0"]
 
 
 def test_try_takes_the_environments_of_nox(own: Path, capsys: pytest.CaptureFixture[str]) -> None:

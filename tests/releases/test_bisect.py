@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.cli import main as cli
-from conformance.releases import trial
+from conformance.releases import environment
 from conformance.releases.catalogue import Release
 from conformance.releases.environment import NotInstalled
 from conformance.releases.trial import Bisected, Unanswerable, Verdict, bisect
@@ -81,7 +81,7 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         interpreter.chmod(0o755)
         return interpreter
 
-    monkeypatch.setattr(trial, "create", create)
+    monkeypatch.setattr(environment, "create", create)
     (tmp_path / "mine.yaml").write_text(CASE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return made
@@ -125,14 +125,14 @@ def test_named_the_other_way_round_the_first_good_release_is_told(
 def test_a_release_that_can_not_be_had_is_passed_over(
     environments: Sequence[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real: Callable[[Path, Release, str], Path] = vars(trial)["create"]
+    real: Callable[[Path, Release, str], Path] = vars(environment)["create"]
 
     def create(directory: Path, release: Release, python: str) -> Path:
         if release.torch == "2.4.1":
             raise NotInstalled("no wheel")
         return real(directory, release, python)
 
-    monkeypatch.setattr(trial, "create", create)
+    monkeypatch.setattr(environment, "create", create)
     status, out, _ = run(capsys, "mine.yaml::own", "--good", "2.3.1", "--bad", "2.6.0")
     assert status == 0
     assert "torch 2.5.1: not-run (0 s): no wheel for Python 3.11" in out
