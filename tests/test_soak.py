@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 from places import ROOT
+from samples import build
+from soak import is_as_before
+
+from conformance.results.known_issues import KnownIssue, KnownIssues
 
 BUILD = """\
 import os, threading, torch
@@ -52,3 +58,21 @@ def test_an_outcome_that_changes_is_told(tmp_path: Path) -> None:
     status, said = soaked(tmp_path, CHANGES)
     assert status == 1, said
     assert " ends in another way" in said
+
+
+def raised(name: str) -> dict[str, Any]:
+    failure = {"line": 9, "path": "", "expected": "no error", "observed": f"{name}: it did", "exception": name}
+    return {"status": "error", "step": 0, "failures": [failure]}
+
+
+def test_what_is_known_to_fail_in_some_processes_alone_may_change() -> None:
+    entry = KnownIssue(
+        file="f", line=1, case="c", targets=(), may_fail_on=("*",), torch=">=1.13", status="error", step=0,
+        kind=("the step: ValueError",), reason="It depends.", review=date(2030, 1, 1),
+    )  # fmt: skip
+    passed, failed, other = {"status": "pass"}, raised("ValueError"), raised("TypeError")
+    for entries, before, after, wanted in (
+        ([entry], passed, failed, True), ([entry], failed, passed, True), ([entry], passed, other, False),
+        ([], passed, failed, False), ([], failed, failed, True),
+    ):  # fmt: skip
+        assert is_as_before("c", after, before, KnownIssues(entries), build()) is wanted
