@@ -15,7 +15,7 @@ from conformance.execution.observing import Observer
 from conformance.language.drafting.bodies import Body, bodies_of
 from conformance.language.drafting.functions import functions_in
 from conformance.language.drafting.sources import NotReadable, cells_of
-from conformance.language.drafting.standins import StandIn, standins_for, with_standins
+from conformance.language.drafting.standins import StandIn, standins_for, to_go_backward_from, with_standins
 from conformance.language.drafting.statements import Converter, Untold, own_names
 from conformance.language.errors import CaseFileError
 from conformance.language.outline import Entry, entry_of
@@ -106,6 +106,9 @@ def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> t
     told_before = [each for each in body.told if each.name not in {standin.name for standin in standins}]
     converter = Converter(imports=body.imports, own=own_names(statements), untold=told_before)
     converter.convert(statements)
+    root = to_go_backward_from(body.statements, standins)
+    if root:
+        converter.add_silently(f"{root}.sum().backward()")
     converter.finish()
     draft = Draft(converter.steps, converter.untold, observer, file, is_whole=not standins)
     case = draft.fill(state)
@@ -113,6 +116,10 @@ def drafted_case(body: Body, file: str, observer: Observer, *, state: bool) -> t
     if case is None:
         return told, None
     told += map(remark_on, standins)
+    if root:
+        told.append(
+            f"  # nothing goes backward: a step does from {root} where it can, which shows who gets a gradient\n"
+        )
     own = Node({"id": Node("draft", 1, 1), "steps": case.value["steps"]}, 1, 1)
     entry = entry_of(write_case(own, 1)[0], "", is_operation=False)
     near = similar_to(entry, those_in(None), MOST_ALIKE)

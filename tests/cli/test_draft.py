@@ -142,6 +142,18 @@ def test_a_placeholder_and_a_variable_named_as_a_function_have_stand_ins(tmp_pat
     ]  # fmt: skip
 
 
+def test_where_models_have_stand_ins_and_nothing_goes_backward_a_step_shows_who_gets_a_gradient(tmp_path: Path) -> None:
+    source = "model_A = ...\nmodel_B = ...\nout_A = model_A(data)\nout_B = model_B(out_A.detach())\n"
+    steps = steps_of(tmp_path, source)
+    assert steps[-2] == "out_B.sum().backward()"
+    seen = steps[-1]["expect"]
+    assert seen["model_A.weight"]["grad"] is None
+    assert seen["model_B.weight"]["grad"] is not None
+    assert "# nothing goes backward: a step does from out_B" in comments(tmp_path)
+    without = steps_of(tmp_path, "with torch.no_grad():\n    y = model(x)\nz = model(y).detach()\n")
+    assert "z.sum().backward()" not in without
+
+
 def test_what_raises_with_a_stand_in_is_told_and_not_expected(tmp_path: Path) -> None:
     steps = steps_of(tmp_path, "y = x.view(7, 3)\nprint(x.is_leaf)")
     assert steps == ["x = torch.ones(2, 2, requires_grad=True)", {"expect": {"x": {"is_leaf": True}}}]

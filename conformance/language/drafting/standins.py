@@ -80,6 +80,22 @@ def standins_for(statements: Sequence[ast.stmt], imports: Mapping[str, str]) -> 
     return [StandIn(name=name, line=uses[name].line, code=code) for name, code in lines.items()]
 
 
+def to_go_backward_from(statements: Sequence[ast.stmt], standins: Sequence[StandIn]) -> str:
+    """Return the last result of models that have stand-ins if nothing goes backward: who gets a gradient tells most."""
+    models = [each.name for each in standins if each.code.endswith(MODULE)]
+    results = [
+        node.targets[0].id
+        for node in statements
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and called_in(node) & {*models}
+    ]
+    asks = any(isinstance(each, ast.Attribute) and each.attr in ("backward", "grad") for each in walk(statements))
+    return results[-1] if results and not asks else ""
+
+
+def called_in(node: ast.stmt) -> set[str]:
+    return {each.func.id for each in ast.walk(node) if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}
+
+
 def unset(statements: Sequence[ast.stmt], imports: Mapping[str, str]) -> Iterator[str]:
     """Yield the names that statements use and nothing sets, but for those that the case language has for this use."""
     yield from (name for node in statements if is_placeholder(node) for name in names_bound(node))

@@ -101,6 +101,11 @@ class Converter:
             )
         )  # fmt: skip
 
+    def add_silently(self, code: str) -> None:
+        """Add a statement that the source doesn't have: where it can't be done nothing is told of it."""
+        self.text = ""
+        self.add([code])
+
     def cannot(self, why: str, hint: str = "") -> None:
         self.untold.append(Untold(line=self.line, text=self.text, why=why, hint=hint))
 
