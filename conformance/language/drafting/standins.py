@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conformance.language import vocabulary
-from conformance.language.drafting.rewriting import loaded_names, stored_names
+from conformance.language.drafting.rewriting import loaded_names, renamed, stored_names
 from conformance.language.parsing import names_bound
 
 OF_MODULES = frozenset("train eval parameters named_parameters state_dict load_state_dict zero_grad".split())
@@ -72,7 +72,7 @@ def standins_for(statements: Sequence[ast.stmt], imports: Mapping[str, str]) -> 
     found |= {name: code for name, use in uses.items() if name not in found and (code := value_of(use, takers))}
     model = next((name for name, code in found.items() if code == MODULE), "")
     found |= {name: OPTIMIZER.format(model) for name, use in uses.items() if model and "step" in use.attributes}
-    is_done = any(isinstance(each, ast.Attribute) and each.attr == "backward" for each in walk(statements))
+    is_done = has_attribute(statements, "backward")
     lines = {name: f"{name} = {code}" for name, code in found.items()}
     for name in lines:
         if "grad" in uses[name].attributes and not is_done:  # which somebody has computed who read it
@@ -88,8 +88,11 @@ def to_go_backward_from(statements: Sequence[ast.stmt], standins: Sequence[Stand
         for node in statements
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and called_in(node) & {*models}
     ]
-    asks = any(isinstance(each, ast.Attribute) and each.attr in ("backward", "grad") for each in walk(statements))
-    return results[-1] if results and not asks else ""
+    return renamed(results[-1]) if results and not has_attribute(statements, "backward", "grad") else ""
+
+
+def has_attribute(statements: Sequence[ast.stmt], *names: str) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr in names for each in walk(statements))
 
 
 def called_in(node: ast.stmt) -> set[str]:
