@@ -44,10 +44,14 @@ def judged(case: Case, found: dict[str, Any], target: Target) -> Outcome:
     return known_issues().judge(case.id, target, build(torch=str(torch.__version__)), outcome_of(answer))
 
 
-def ends_its_process(case: Case, target: Target) -> bool:
-    """Whether a shipped case is known to crash, or to hang, with the torch that is installed."""
+def spoils_its_process(case: Case, target: Target) -> bool:
+    """Whether a shipped case is known to crash or to hang with the torch that is installed, or to fail when compiled.
+
+    A compiled function that fails may leave modes in force, after which a worker is not used again.
+    """
     entries = known_issues().about(case.id, target, build(torch=str(torch.__version__)))
-    return any(entry.status in ("crash", "timeout") for entry in entries)
+    is_compiled = any(name == "compiled" for name, _ in case.needs)
+    return any(is_compiled or entry.status in ("crash", "timeout") for entry in entries)
 
 
 @contextmanager

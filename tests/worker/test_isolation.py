@@ -13,7 +13,7 @@ import pytest
 import torch
 from forgeries import LATER, OFF
 from loops import each
-from running import case_of, ends_its_process, judged, outcome_of_steps, request_of, running_engine
+from running import case_of, judged, outcome_of_steps, request_of, running_engine, spoils_its_process
 from shipped import spread, telling
 
 from conformance.execution.program import program_of, why_unsupported
@@ -335,7 +335,7 @@ def verdict(engine: Engine, case: Case) -> tuple[str, Fingerprint]:
 def in_order(engine: Engine) -> list[tuple[Case, tuple[str, Fingerprint]]]:
     """Some of the cases that this process outlives, with what each comes to in the order of the files."""
     cases = [case for case in spread(250, telling()) if not why_unsupported(case, TARGET, torch.__version__)]
-    cases = [case for case in cases if not ends_its_process(case, TARGET)]
+    cases = [case for case in cases if not spoils_its_process(case, TARGET)]
     assert len(cases) > 200
     return [(case, verdict(engine, case)) for case in cases]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import FIRST, case_of, ends_its_process, known_issues, request_of, running_engine
+from running import FIRST, case_of, known_issues, request_of, running_engine, spoils_its_process
 from scripts import run_script, run_scripts
 from shipped import spread, telling
 from worker.test_checks import CHECKS
@@ -434,7 +434,7 @@ def some(first: int) -> list[Case]:
 def that_end() -> list[Case]:
     """Return the cases but those that end their process, the suite's as well as a script's."""
     target = Target(device="cpu", dtype="float32")
-    return [case for case in telling() if not ends_its_process(case, target)]
+    return [case for case in telling() if not spoils_its_process(case, target)]
 
 
 PARTS = 2  # so that several processes can share the work
