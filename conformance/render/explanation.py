@@ -14,7 +14,7 @@ from conformance.render.expected import raised_text, step_text
 from conformance.render.statements import Call, Statements, read_statements
 
 NOTHING = Graph(target="", tensors=(), nodes=())
-GRADIENT = re.compile(r"[\w.\[\]]+\.grad( for .+ in .+\])?")  # one, or a list of them
+GRAD_OF = re.compile(r"[\w.\[\]]+\.grad( for .+ in .+\])?")  # one, or a list of them
 GRADIENTS = re.compile(r"(torch\.)?autograd\.grad\(")
 MOST_TOLD = 8  # tensors of which a backward() is told
 # What calls mean that leave little or no trace in the graph.
@@ -165,7 +165,7 @@ def why_not_recorded(name: str, now: Seen, statements: Statements) -> str:
     cut, source = statements.cut_of(name), statements.source_of(name)
     if cut:
         return f"{cut} gives the values without the way back, so that no gradient goes further"
-    if GRADIENT.fullmatch(source):
+    if GRAD_OF.fullmatch(source):
         return "it is a gradient, whose making is recorded with create_graph=True alone"
     if GRADIENTS.match(source):
         return "it is a gradient, and create_graph=True alone has its making recorded"
