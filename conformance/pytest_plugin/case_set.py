@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -21,12 +22,14 @@ from conformance.model.report import CaseRecord, case_record
 from conformance.model.rule import Rule, level_of
 from conformance.pytest_plugin.cache import Cache, digest_of
 from conformance.pytest_plugin.packed import Blocks, Packed, blocks_of
+from conformance.pytest_plugin.side_by_side import work_side_by_side
 
 if TYPE_CHECKING:
     from conformance.render.script.script import Script
 
 
 Part = TypeVar("Part")
+WORTH_A_PROCESS = 200_000  # bytes of case files, which take about a second
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,9 +152,11 @@ class CaseSet:
         """
         if path not in self.known:
             self.known.append(path)
-        for waiting in self.known:
-            if waiting not in self.read:
-                self.read[waiting] = self.load(waiting)
+        unread = [each for each in self.known if each not in self.read]
+        if len(unread) > 1:
+            self.load_ahead(unread)
+        for waiting in unread:
+            self.read[waiting] = self.load(waiting)
         result = self.read[path]
         if isinstance(result, CaseFileError):
             raise result
@@ -172,13 +177,30 @@ class CaseSet:
         """Return how many cases of a file that loads are covered."""
         return len(self.loaded_from[self.name_of(path), False].left)
 
+    def load_ahead(self, paths: Iterable[Path]) -> None:
+        """Cache what the files are read as if they are many bytes, the largest first."""
+        waiting: list[tuple[int, Path]] = []
+        for path in paths:
+            with suppress(OSError, CaseFileError):
+                entry = self.cache.entry(Loaded, (self.facts_of(path, path.read_bytes()),))
+                if entry is not None and not entry.exists():
+                    waiting.append((path.stat().st_size, path))
+        if sum(size for size, _ in waiting) > WORTH_A_PROCESS:
+            work_side_by_side([partial(self.loaded_part, path) for _, path in sorted(waiting, reverse=True)])
+
+    def facts_of(self, path: Path, content: bytes, *, covered: bool = False) -> str:
+        """Return a digest of what the cases of a file depend on, or those of them that are covered."""
+        return digest_of((content, self.name_of(path), levels_of(self.rules_of(path)), f"covered: {covered}"))
+
+    def loaded_part(self, path: Path, *, covered: bool = False) -> Loaded:
+        name, rules, content = self.name_of(path), self.rules_of(path), path.read_bytes()
+        facts = self.facts[name, covered] = self.facts_of(path, content, covered=covered)
+        return self.cache.kept(Loaded, (facts,), lambda: loaded_from(content, name, rules, covered=covered))
+
     def load(self, path: Path, *, covered: bool = False) -> list[ListedCase] | CaseFileError:
         name = self.name_of(path)
         try:
-            rules = self.rules_of(path)
-            content = path.read_bytes()
-            facts = self.facts[name, covered] = digest_of((content, name, levels_of(rules), f"covered: {covered}"))
-            loaded = self.cache.kept(Loaded, (facts,), lambda: loaded_from(content, name, rules, covered=covered))
+            loaded = self.loaded_part(path, covered=covered)
             cases = sharing_texts(loaded.listed)
             problems = [self.duplicate(case, self.ids[case.id]) for case in cases if case.id in self.ids]
             if problems:
