@@ -11,7 +11,7 @@ FEATURES = (
     *("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool", "float64", "complex128"),
     *("strides", "aliasing-views", "storage", "sparse", "nested", "empty"),
     *("device-module", "random-state", "streams", "amp", "deepcopy", "pickle", "threads", "subclasses", "repr"),
-    *("functionalization", "compiler"),
+    *("functionalization", "compiler", "generated-code"),
 )
 
 WRONG = "gives other results"  # what the worker says of a feature that a device has, with a fault

@@ -31,6 +31,12 @@ class Request(msgspec.Struct, kw_only=True):
         return self.is_sketch or "feature" in self.program
 
     @property
+    def generates_code(self) -> bool:
+        """Whether a C++ compiler runs for it, several times for the first of its kind."""
+        steps = self.program.get("encoded_steps") or self.program.get("steps")
+        return self.program.get("feature") == "generated-code" or "inductor" in str(steps)
+
+    @property
     def finds_more(self) -> bool:
         """Whether its answer is no outcome alone, but has what was found by looking."""
         return self.is_sketch or bool(self.program.get("reach"))

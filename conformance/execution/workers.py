@@ -46,6 +46,7 @@ NOT_CONFINED = {
 }
 LONGEST_REASON = 4000  # characters of why a worker can't do anything
 POLL_INTERVAL = 0.001  # seconds
+GENERATING = 4  # times as long as other cases one may take for which code is generated, and compiled
 UNSENT_INTERVAL = 0.05  # seconds after which a full pipe is tried again
 
 
@@ -316,7 +317,9 @@ class Workers:
         """Return how many seconds a worker may take for what it does now."""
         if not worker.is_ready:
             return ASK_SECONDS if worker.asks else START_SECONDS
-        return min(self.case_seconds, LOOKING_SECONDS) if worker.sent[0].is_look else self.case_seconds
+        first = worker.sent[0]
+        seconds = min(self.case_seconds, LOOKING_SECONDS) if first.is_look else self.case_seconds
+        return seconds * (GENERATING if first.generates_code else 1)
 
     def read(self, seconds: float) -> bool:
         """Take the messages that come within `seconds`; return whether any worker had something to say."""

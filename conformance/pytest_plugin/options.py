@@ -86,7 +86,8 @@ def add_options(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption(
         "--case-timeout", metavar="SECONDS", type=positive,
-        help="kill the worker when a case takes longer than this (default: what the profile says, or 60)",
+        help="kill the worker when a case takes longer than this, or than four times this where it generates code "
+        "(default: what the profile says, or 60)",
     )  # fmt: skip
     group.addoption(
         "--workers", metavar="N", type=positive_count,

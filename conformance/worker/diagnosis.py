@@ -83,7 +83,7 @@ class Diagnosis:
                 why = f"{self.device} holds what it computes with until that is done"
         if "repr(" in repr(program["steps"]):
             recorder.used.add("repr")
-        why = why or self.why_not_compiled(errors, behind)
+        why = why or self.why_not_compiled(errors, behind, program["steps"])
         why = why or self.prober.why_other_dtype(failures) or self.prober.why_silent(recorder.used)
         limits = {**self.prober.limits(recorder.used), **limits_of_copies(self.runner.warned, self.device)}
         return why or why_limited(program, answer, limits, limited)
@@ -108,12 +108,12 @@ class Diagnosis:
             why = why_lacking(call.error, self.device, "", self.declared)
         return why or (self.prober.why_lacking(call) if catches else None)
 
-    def why_not_compiled(self, errors: Collection[str], behind: str) -> Optional[str]:
+    def why_not_compiled(self, errors: Collection[str], behind: str, steps: Sequence[Any]) -> Optional[str]:
         """Return that nothing can be compiled for the device, if a compiled function has raised, caught or not."""
         raised = any(map(is_of_compiler, errors)) or ("except " in behind and "compiled(" in behind)
-        if not (raised and self.prober.lacks("compiler")):
-            return None
-        return f"{self.device} lacks compiler: {self.prober.why_missing('compiler')}"
+        tried = ("compiler", "generated-code") if "inductor" in repr(steps) else ("compiler",)
+        lacks = next((each for each in tried if raised and self.prober.lacks(each)), None)
+        return None if lacks is None else f"{self.device} lacks {lacks}: {self.prober.why_missing(lacks)}"
 
     def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
         """Return what the device lacks for one way to differentiate an operation, which raises an error again.
@@ -139,8 +139,8 @@ def fails_as(answer: Dict[str, Any], recorded: Dict[str, Any]) -> bool:
 
 def is_of_compiler(message: str) -> bool:
     """Whether a message, which begins with the type of the error, is of an error of torch's compiler."""
-    errors = sys.modules.get("torch._dynamo.exc")
-    return hasattr(errors, message.partition(":")[0])
+    errors = (sys.modules.get(f"torch.{part}.exc") for part in ("_dynamo", "_inductor"))
+    return any(hasattr(each, message.partition(":")[0]) for each in errors)
 
 
 def looks_at_holders(behind: str, failures: Sequence[Dict[str, Any]], errors: Collection[str]) -> bool:

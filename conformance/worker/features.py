@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import warnings
 from typing import Any, Callable, Dict
 
 import torch
@@ -190,6 +191,15 @@ def has_compiler(device: str) -> Any:
     return torch.compile(double, backend="aot_eager")(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
 
 
+def generates_code(device: str) -> Any:
+    if not hasattr(torch, "compile") or not can(double, device):  # before torch 2.0, or for another reason
+        return True
+    importlib.import_module("torch._dynamo").reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its modules use what others of torch call deprecated
+        return torch.compile(double, backend="inductor")(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
+
+
 # Each is given a device, and returns something false or raises an error where the device lacks the feature.
 FEATURES: Dict[str, Callable[[str], Any]] = {
     **{
@@ -214,6 +224,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "repr": has_repr,
     "functionalization": has_functionalization,
     "compiler": has_compiler,
+    "generated-code": generates_code,
 }
 
 

@@ -40,6 +40,7 @@ def prepare_process() -> None:
         torch.backends.cudnn.allow_tf32 = False
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # C++ stacks without starting a process for their names
     os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")  # there is a collection after each case
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else torch's compiler has processes of its own for it
     close_ways_out()
     # The compiler measures how long its guards take, for a log, and empties the processor's caches before: that is a
     # third of the time in which a small function is compiled. It takes the function from here when it is imported.

@@ -42,6 +42,7 @@ OF_AUTOGRAD = re.compile(
 NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
+    r"|No working C\+\+ compiler found|Cannot find a working triton installation"
 )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set
 import torch
 
 from conformance.language import vocabulary
+from conformance.worker import confinement
 from conformance.worker.derivatives import derivatives
 from conformance.worker.factories import (
     allowing_for_rounding,
@@ -34,6 +35,8 @@ from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
+# What may run a compiled function, by the module of torch's compiler that has it.
+BACKENDS = {"aot_eager": "debugging", "aot_eager_decomp_partition": "debugging", "inductor": "inductor"}
 
 
 def real_module(path: str) -> Any:
@@ -64,12 +67,20 @@ def kind_of(value: object) -> type:
     return kind
 
 
-def compiled(function: Any) -> Any:
-    """Return a function of the case as torch.compile() makes it with aot_eager: traced by autograd, run eagerly."""
+def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
+    """Return a function of the case as torch.compile() makes it; with aot_eager it is traced by autograd, run eagerly.
+
+    `options` are `dynamic` and `fullgraph`.
+    """
     if not is_own_function(function):
         raise TypeError("compiled() takes a function that the case has defined")
-    backends = importlib.import_module("torch._dynamo.backends.debugging")  # else torch would import all that there are
-    unnest(getattr(backends, "aot_eager", None))
+    if backend not in BACKENDS or not options.keys() <= {"dynamic", "fullgraph"}:
+        raise TypeError(f"compiled() takes one of {', '.join(BACKENDS)}, and as options dynamic and fullgraph")
+    if backend == "inductor" and confinement.held:
+        raise PermissionError("Operation not permitted: a C++ compiler would be started, and what it makes be loaded")
+    # Else torch would import all that there are.
+    backends = importlib.import_module(f"torch._dynamo.backends.{BACKENDS[backend]}")
+    unnest(getattr(backends, backend, None))
     importlib.import_module("torch._dynamo").reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
@@ -92,7 +103,7 @@ def compiled(function: Any) -> Any:
         return made
 
     names.update({name: opened(value) for name, value in needed.items() if is_own_function(value)})
-    return torch.compile(opened(function), backend="aot_eager")
+    return torch.compile(opened(function), backend=backend, **options)
 
 
 def foreign_names(code: Any) -> Iterator[str]:

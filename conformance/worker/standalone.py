@@ -229,9 +229,9 @@ def log(*event: Any) -> None:
     EVENTS.append(event_of(event))
 
 
-def compiled(function: Any) -> Any:
-    """Return a function as torch.compile() makes it with aot_eager: traced by autograd, run eagerly."""
-    return torch.compile(function, backend="aot_eager")
+def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
+    """Return a function as torch.compile() makes it; with aot_eager it is traced by autograd, run eagerly."""
+    return torch.compile(function, backend=backend, **options)
 
 
 in_mode = in_mode_of(DEVICE)

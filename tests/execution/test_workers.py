@@ -117,6 +117,14 @@ def test_a_case_that_never_ends_is_a_timeout_and_the_rest_runs(session: Session)
     assert "the case did not end in time" in result.output
 
 
+def test_a_case_for_which_code_is_generated_has_four_times_as_long(session: Session) -> None:
+    endless = "- |\n  for number in iter(int, 1): named = 'inductor'\n- expect: {number: 0}\n"
+    session.cases(endless=endless)
+    result = session.run("--case-timeout", "0.5")
+    assert result.statuses == {"endless": "timeout"}
+    assert result.outcomes["endless"]["reason"].startswith("no answer within 2 s; ")
+
+
 @pytest.mark.slow
 def test_what_a_case_prints_disturbs_nothing(session: Session) -> None:
     session.cases(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from typing import Any
 
 import pytest
@@ -96,10 +97,17 @@ def test_a_compiled_function_that_raises_is_excused_where_the_compiler_does_not_
     assert why(compiles, "raise ValueError('of something else')") is None
     monkeypatch.setitem(FEATURES, "compiler", lambda _: True)
     assert why(compiles, "y = fast(ones(2))") is None
+    monkeypatch.setitem(FEATURES, "generated-code", refuse)
+    assert why(compiles, "y = fast(ones(2))") is None
+    compiles = "fast = compiled(lambda t: t * 2, 'inductor')"
+    assert why(compiles, "y = fast(ones(2))") == lacks.replace("compiler", "generated-code")
 
 
-def test_the_compiler_is_there_on_the_cpu() -> None:
-    assert Prober("cpu").tried("compiler") == ""
+@pytest.mark.parametrize("feature", ["compiler", "generated-code"])
+def test_the_compiler_is_there_on_the_cpu(feature: str) -> None:
+    if feature == "generated-code" and shutil.which("g++") is None:
+        pytest.skip("there is no C++ compiler here")
+    assert Prober("cpu").tried(feature) == ""
 
 
 CATCHES = """

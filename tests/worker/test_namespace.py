@@ -19,7 +19,7 @@ from loops import each
 from running import outcome_of_steps, running_engine
 
 from conformance.language import versions, vocabulary
-from conformance.worker import case_run, namespace
+from conformance.worker import case_run, confinement, namespace
 from conformance.worker.engine import Engine
 from conformance.worker.factories import Layer, allowing_for_rounding
 from conformance.worker.namespace import offer
@@ -381,6 +381,42 @@ def test_a_function_keeps_its_names_when_another_one_is_compiled(
 def test_nothing_but_a_function_of_the_case_is_compiled(engine: Engine, given: str) -> None:
     steps = f"- do: compiled({given})\n  raises: {{type: TypeError, match: a function that the case has defined}}\n"
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+@each("options", ["backend='eager'", "backend=None", "mode='reduce-overhead'", "dynamic=True, disable=True"])
+def test_a_case_chooses_among_few_compilers_and_options(engine: Engine, options: str) -> None:
+    steps = (
+        f"- do: 'compiled(lambda t: t * 2, {options})'\n  raises: {{type: TypeError, match: takes one of aot_eager}}\n"
+    )
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_a_compiler_is_given_its_options(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def compile_(function: Any, **options: Any) -> Any:
+        given.append(options)
+        return function
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    steps = """
+- 'f = compiled(lambda t: t * 2, backend="aot_eager_decomp_partition", dynamic=True)'
+- 'g = compiled(lambda t: t * 3, fullgraph=True)'
+- expect: {f(tensor(1.0)): 2, g(tensor(1.0)): 3}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    assert given == [
+        {"backend": "aot_eager_decomp_partition", "dynamic": True},
+        {"backend": "aot_eager", "fullgraph": True},
+    ]
+
+
+def test_a_worker_that_is_confined_starts_no_compiler(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement, "held", ["seccomp"])
+    steps = "- 'f = compiled(lambda t: t * 2, backend=\"inductor\")'\n- expect: {f(tensor(1.0)): 2}\n"
+    outcome = outcome_of_steps(engine, steps, "cpu")
+    assert outcome["status"] == "unsupported"
+    assert "the sandbox (seccomp) forbids it: Operation not permitted: a C++ compiler" in outcome["reason"]
 
 
 def test_each_operator_of_a_case_has_a_name_of_its_own(engine: Engine) -> None:
