@@ -385,9 +385,10 @@ def test_nothing_but_a_function_of_the_case_is_compiled(engine: Engine, given: s
 
 @each("options", ["backend='eager'", "backend=None", "mode='reduce-overhead'", "dynamic=True, disable=True"])
 def test_a_case_chooses_among_few_compilers_and_options(engine: Engine, options: str) -> None:
-    steps = (
-        f"- do: 'compiled(lambda t: t * 2, {options})'\n  raises: {{type: TypeError, match: takes one of aot_eager}}\n"
-    )
+    steps = f"""
+- do: "compiled(lambda t: t * 2, {options})"
+  raises: {{type: TypeError, match: takes one of aot_eager}}
+"""
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 
 
