@@ -9,6 +9,13 @@ settings.register_profile("conformance", derandomize=True, deadline=None, databa
 settings.load_profile("conformance")
 
 
+@pytest.fixture(autouse=True)
+def measured_by_others(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have slow tests start processes that don't measure what they cover: others do, and it doubles their time."""
+    if request.node.get_closest_marker("slow"):
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-snippets", action="store_true", help="write what is told of the mistakes in tests/language/bad_cases"

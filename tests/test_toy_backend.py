@@ -74,8 +74,8 @@ def statuses(outcomes: dict[str, Any]) -> set[str]:
 
 
 def part(number: int) -> tuple[str, ...]:
-    """Return the arguments for one of six parts of the suite, or with EVERY_CASE in the environment for all of it."""
-    return () if os.environ.get("EVERY_CASE") else ("--shard", f"{number}/6")
+    """Return the arguments for a twelfth of the suite, or with EVERY_CASE in the environment for all of it."""
+    return () if os.environ.get("EVERY_CASE") else ("--shard", f"{number}/12")
 
 
 def test_a_good_device_is_never_accused_and_what_it_lacks_is_named(library: Path, tmp_path: Path) -> None:

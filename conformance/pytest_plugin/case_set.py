@@ -152,7 +152,7 @@ class CaseSet:
         """
         if path not in self.known:
             self.known.append(path)
-        unread = [each for each in self.known if each not in self.read]
+        unread = [each for each in dict.fromkeys(self.known) if each not in self.read]
         if len(unread) > 1:
             self.load_ahead(unread)
         for waiting in unread:

@@ -39,6 +39,13 @@ def test_the_first_question_reads_every_file_that_is_known(files: Session, tmp_p
     assert [case.file for case in case_set.cases(other)] == ["other.yaml"]
 
 
+def test_a_file_that_is_found_twice_is_read_once(files: Session, tmp_path: Path) -> None:
+    case_set = CaseSet(tmp_path, None)
+    first, other = files.cases(first=GOOD), files.cases(name="other.yaml", second=GOOD)
+    case_set.known = [first, other, first, other]
+    assert [case.id for path in (first, other) for case in case_set.cases(path)] == ["first", "second"]
+
+
 def test_a_covered_case_is_written_out_when_it_is_asked_for(files: Session, tmp_path: Path) -> None:
     path = files.write("pairs.yaml", PAIRS)
     case_set = CaseSet(tmp_path, tmp_path / "cache")

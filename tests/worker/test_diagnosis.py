@@ -11,7 +11,7 @@ import torch
 from running import case_of, request_of
 from torch._dynamo.exc import InternalTorchDynamoError
 
-from conformance.worker.diagnosis import Diagnosis, text_behind
+from conformance.worker.diagnosis import Diagnosis, fails_as, text_behind
 from conformance.worker.features import FEATURES
 from conformance.worker.isolation import GlobalState
 from conformance.worker.notes import Notes
@@ -179,3 +179,9 @@ def test_behind_an_expression_stand_the_statements_that_made_its_names() -> None
     assert set(text_behind("d", program).splitlines()) == {"d", *"\n".join(steps[:-1]).splitlines()}
     assert text_behind("x", program) == "x"
     assert text_behind("log", program) == "\n".join(["log", *steps])
+
+
+def test_a_case_that_is_unsupported_while_it_is_looked_at_fails_in_another_way() -> None:
+    answer = {"status": "error", "step": 2, "failures": [{"path": "", "exception": "KeyError"}]}
+    assert fails_as(answer, answer)
+    assert not fails_as(answer, {"status": "unsupported", "step": 2, "reason": "no double precision"})
