@@ -13,6 +13,7 @@ import types
 from typing import Any, Callable, Dict
 
 import torch
+from torch.optim.swa_utils import SWALR
 
 # Namespaces whose functions take a module and the name of one of its tensors, in arguments of these names.
 OF_TENSORS = frozenset({"nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune"})
@@ -100,6 +101,10 @@ def close_ways_out() -> None:
     # code bears the name of Python's file, which the compiler leaves alone: that of 2.14 fails where it traces it.
     code = of_class.__code__.replace(co_filename=copy.__file__)
     copy.getattr = types.FunctionType(code, globals())  # type: ignore[attr-defined]
+    own = [each for each in vars(torch.optim.lr_scheduler).values() if isinstance(each, type)]
+    for schedule in [each for each in own if each.__module__ == "torch.optim.lr_scheduler"] + [SWALR]:
+        for name in {"state_dict", "load_state_dict"} & vars(schedule).keys():
+            setattr(schedule, name, no_state)
     distribution = torch.distributions.Distribution
     if not hasattr(distribution._get_checked_instance, "__wrapped__"):
         distribution._get_checked_instance = of_distribution(distribution._get_checked_instance)
@@ -111,6 +116,11 @@ def of_class(owner: Any, name: str, *default: Any) -> Any:
         return getattr(owner, name, *default)
     found = getattr(type(owner), name, *default)
     return found.__get__(owner) if hasattr(found, "__get__") else found
+
+
+def no_state(*_: Any) -> None:
+    """Stand for the methods by which a schedule gives and takes all attributes of itself and of what it calls."""
+    raise TypeError("a case can't read or write the state of a schedule")
 
 
 def of_distribution(function: Callable[..., Any]) -> Callable[..., Any]:

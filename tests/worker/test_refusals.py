@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 from loops import each
-from running import running_engine
+from running import outcome_of_steps, running_engine
 from torch import nn
 from torch._dynamo import trace_rules
 from torch.fx.experimental.proxy_tensor import make_fx as make_fx_itself
@@ -104,6 +104,32 @@ def test_segments_are_summed_but_not_without_the_checks_of_their_bounds() -> Non
     assert reduce(torch.ones(3), "sum", lengths=lengths, unsafe=False).tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="a case can't switch off the checks"):
         reduce(torch.ones(3), "sum", lengths=lengths, unsafe=True)
+
+
+def test_a_schedule_neither_gives_nor_takes_its_state() -> None:
+    """LambdaLR gives all attributes of a class that it calls, and takes some for any object."""
+    steps = """
+        - weights = [tensor([1.0], requires_grad=True)]
+        - optimizer = optim.SGD(weights, lr=0.1)
+        - 'one = optim.lr_scheduler.LambdaLR(optimizer, [lambda epoch: 0.5])'
+        - other = optim.swa_utils.SWALR(optimizer, swa_lr=0.5)
+        - plateau = optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        - row = optim.lr_scheduler.SequentialLR(optimizer, [one, one], [1])
+        - every = [one, other, plateau, row]
+        - |
+          def refused(f):
+              try:
+                  f()
+              except TypeError as error:
+                  return "the state of a schedule" in str(error)
+        - expect:
+            '[refused(each.state_dict) for each in every]': [true, true, true, true]
+            '[refused(lambda: each.load_state_dict({})) for each in every]': [true, true, true, true]
+            'len(optimizer.state_dict())': 2
+        """
+    with running_engine() as engine:
+        outcome = outcome_of_steps(engine, steps)
+    assert outcome["status"] == "pass", outcome
 
 
 def test_hooks_of_a_copy_are_those_of_the_class() -> None:
