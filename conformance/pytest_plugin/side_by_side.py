@@ -3,6 +3,7 @@
 import os
 import signal
 import struct
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,7 +21,8 @@ def work_side_by_side(pieces: Sequence[Callable[[], object]]) -> None:
     Does nothing where there is one processor, or where a copy of this process would not be safe to run.
     """
     others = min(usable_cores(), MOST_PROCESSES, len(pieces)) - 1
-    if others < 1 or not hasattr(os, "fork") or threading.active_count() > 1:
+    # What macOS loads into a process may not survive a copy.
+    if others < 1 or not sys.platform.startswith("linux") or threading.active_count() > 1:
         return
     reader, writer = os.pipe()
     os.write(writer, b"".join(map(PLACE.pack, range(len(pieces[:MOST_PIECES])))))
