@@ -11,8 +11,8 @@ settings.load_profile("conformance")
 
 @pytest.fixture(autouse=True)
 def measured_by_others(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have slow tests start processes that don't measure what they cover: others do, and it doubles their time."""
-    if request.node.get_closest_marker("slow"):
+    """Have tests that run much of the suite start processes that don't measure it: it would double their time."""
+    if request.node.get_closest_marker("unmeasured"):
         monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
 
 

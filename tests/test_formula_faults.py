@@ -23,7 +23,7 @@ from conformance.execution.reach import specified
 from conformance.language.files import shipped_cases
 from conformance.worker.formulas import FORWARD_KINDS, KINDS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 FILES = ("elementwise.yaml", "sorting.yaml", "indexing.yaml")  # whose cases are explored
 MOST = 45  # cases that are explored

@@ -30,6 +30,7 @@ NOT_OPERATIONS = ("-k", f"not {PREFIX}")
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.unmeasured,
     pytest.mark.skipif(
         shutil.which("g++") is None and not os.environ.get("CI"), reason="there is no C++ compiler here"
     ),

@@ -26,7 +26,7 @@ from conformance.releases.catalogue import load_releases
 from conformance.results.nights import load_nights
 from conformance.results.store import load_report, text_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.unmeasured]
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
