@@ -34,6 +34,8 @@ def test_they_are_compact_and_say_nothing_of_a_machine(reports: list[Report]) ->
         assert path.stat().st_size < LARGEST
         assert all(map(is_bare, report.cases))
         assert (report.build.path, report.build.executable, report.header.run.arguments) == ("", "", ())
+        retries = [outcome.retry.alone for outcome in report.outcomes if outcome.retry is not None]
+        assert not any(outcome.stderr for outcome in (*report.outcomes, *retries))
 
 
 def test_they_are_of_one_state_of_the_suite_and_nothing_is_unexplained(reports: list[Report]) -> None:

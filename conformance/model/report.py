@@ -228,7 +228,13 @@ def without_machine(report: Report) -> Report:
         partial_runs=tuple(replace(each, run=replace(each.run, arguments=())) for each in header.partial_runs),
         build=replace(build, config=config, path="", executable="", platform=""),
     )  # fmt: skip
-    return replace(report, header=header, outcomes=tuple(replace(outcome, stderr="") for outcome in report.outcomes))
+    return replace(report, header=header, outcomes=tuple(map(without_output, report.outcomes)))
+
+
+def without_output(outcome: Outcome) -> Outcome:
+    """Return an outcome without the stderr of its worker, and of that in which its case was run once more."""
+    retry = None if outcome.retry is None else replace(outcome.retry, alone=without_output(outcome.retry.alone))
+    return replace(outcome, stderr="", retry=retry)
 
 
 def now() -> str:
