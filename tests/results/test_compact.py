@@ -13,7 +13,7 @@ from loops import each
 from samples import CPU, CUDA, any_report, case, failed, outcome, report, rule, valid_case
 
 from conformance.language.schema import load_schema
-from conformance.model.outcome import Issue
+from conformance.model.outcome import Issue, Retry
 from conformance.model.report import Report
 from conformance.render.page.matrix import matrix_of
 from conformance.results.compact import Compact, CompactError, compact_of, filled, has_bare, report_of
@@ -58,6 +58,16 @@ def test_it_fits_its_schema_and_says_nothing_of_the_machine(tmp_path: Path) -> N
         assert word not in text
     assert '"a"' in text
     assert text.count('"case":"a","target":"cpu-float32"') == 0  # a pass isn't mentioned
+
+
+def test_what_workers_printed_is_left_out_also_of_the_second_try(tmp_path: Path) -> None:
+    printed = failed(stderr="File /elsewhere/one.py")
+    tried_again = msgspec.structs.replace(printed, retry=Retry(status="fail", alone=printed))
+    made = report({("a", CPU): tried_again}, cases=[valid_case("a")])
+    kept = load_report(written(tmp_path, made)).outcomes[0]
+    assert kept.retry is not None
+    assert (kept.stderr, kept.retry.alone.stderr) == ("", "")
+    assert "/elsewhere" not in (tmp_path / "compact.json").read_text(encoding="utf-8")
 
 
 def test_its_words_come_from_a_report_that_has_the_case(tmp_path: Path) -> None:
