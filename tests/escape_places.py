@@ -137,6 +137,7 @@ PLACES = {
     "a thread": "in_thread(lambda: @)",
     "what is traced": "fx.experimental.proxy_tensor.make_fx(lambda t: [@, t * 1][1])(ones(1))",
     "what is traced for TorchScript": "jit.trace(lambda t: [@, t * 1][1], ones(1), check_trace=False)",
+    "what is exported": "def f(x):\n    @\n    return x * 1\nexported(f, ones(1))(ones(1))",
     "what is compiled": "def f(x):\n    @\n    return x * 1\ncompiled(f)(ones(1))",
     "what a compiled function calls": (
         "def g():\n    @\ndef f(x):\n    g()\n    return x * 1\ncompiled(f)(ones(1))"

@@ -34,8 +34,8 @@ MOST_REQUESTED = 64  # graphs at once: those that wait for time to spare need no
 
 
 def is_long(case: Case | ListedCase) -> bool:
-    """Whether a case takes long and has next to no graph: it uses torch.compile, or tries an operation in all ways."""
-    return is_of_operation(case) or any(name == "compiled" for name, _ in case.needs)
+    """Whether a case takes long and has next to no graph: it traces a function, or tries an operation in all ways."""
+    return is_of_operation(case) or any(name in ("compiled", "exported") for name, _ in case.needs)
 
 
 def has_graph_of_its_own(case: ListedCase) -> bool:

@@ -81,11 +81,11 @@ FOREIGN = frozenset(
 )
 # Exceptions of torch that a case can expect, beside Python's.
 TORCH_EXCEPTIONS = frozenset("CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split())
-# The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, operators,
-# derivatives, what is in force, modes, tensors that hold others.
+# The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, export,
+# operators, derivatives, what is in force, modes, tensors that hold others.
 SUITE = frozenset(
-    """log device dtype pickled in_thread in_threads compiled custom_op derivatives global_state in_mode wrapped
-    unwrapped""".split()
+    """log device dtype pickled in_thread in_threads compiled exported custom_op derivatives global_state in_mode
+    wrapped unwrapped""".split()
 )
 
 NAMES: dict[str, str] = {
@@ -93,7 +93,7 @@ NAMES: dict[str, str] = {
     **{name: NAMESPACES[path][name] for name, path in MEMBERS.items()},
     **dict.fromkeys([*ROOTS, *PYTHON, *EXCEPTIONS, *SUITE], OLDEST),
     **{name: NAMESPACES[path].get(name, "2.0") for name, path in ROOTS.items() if path == "func"},
-    "compiled": "2.0", "custom_op": "2.4",
+    "compiled": "2.0", "custom_op": "2.4", "exported": "2.6",
 }  # fmt: skip
 RESERVED = frozenset("torch nn F optim autograd log tensor super".split())
 BASES: frozenset[str] = EXCEPTIONS | frozenset(

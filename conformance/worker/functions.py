@@ -1,9 +1,10 @@
-"""Functions of the suite that cases can call: threads, a round trip through pickle, operators of their own, print()."""
+"""Functions of the suite that cases can call: threads, pickle, exported programs, operators of their own, print()."""
 
 from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import io
 import itertools
 import pickle
@@ -87,6 +88,24 @@ def custom_op(function: Callable[..., Any], schema: str, mutates_args: Sequence[
     """Return an operator as torch.library.custom_op() makes it of a function, under a name of its own."""
     name = f"conformance::operator_{next(NUMBERS)}_"  # what a schema puts behind it makes no other operator's name
     return torch.library.custom_op(name, function, mutates_args=mutates_args, schema=schema)
+
+
+def exported(function: Callable[..., Any], *inputs: torch.Tensor) -> Callable[..., Any]:
+    """Return the program that torch.export makes of a function for tensors like these.
+
+    It comes as a function, since the module that it is leads to much else.
+    """
+
+    class Exportable(torch.nn.Module):
+        def forward(self, *given: torch.Tensor) -> Any:
+            return function(*given)
+
+    program = importlib.import_module("torch.export").export(Exportable(), inputs, strict=False).module()
+
+    def run(*given: torch.Tensor) -> Any:
+        return program(*given)
+
+    return run
 
 
 def print_to(kept: io.StringIO, *values: Any, sep: Optional[str] = " ", end: Optional[str] = "\n") -> None:

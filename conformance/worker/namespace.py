@@ -27,7 +27,7 @@ from conformance.worker.factories import (
     seeded_like,
     seeded_normal,
 )
-from conformance.worker.functions import copied, custom_op, deepcopied, in_thread, in_threads, pickled
+from conformance.worker.functions import copied, custom_op, deepcopied, exported, in_thread, in_threads, pickled
 from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
 from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, tensor, writable
@@ -202,8 +202,8 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     names.update(
         __import__=builtins.__import__, type=kind_of, device=device,
         pickled=pickled, deepcopy=deepcopied, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
-        custom_op=custom_op, derivatives=derivatives, global_state=global_state, in_mode=in_mode_of(device),
-        wrapped=wrapped, unwrapped=unwrapped,
+        exported=exported, custom_op=custom_op, derivatives=derivatives, global_state=global_state,
+        in_mode=in_mode_of(device), wrapped=wrapped, unwrapped=unwrapped,
         __build_class__=builtins.__build_class__, __readable__=readable, __writable__=writable,
         __base__=base_checker(bases()), __tensor__=tensor,
     )  # fmt: skip

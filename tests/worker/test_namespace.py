@@ -412,6 +412,19 @@ def test_a_compiler_is_given_its_options(engine: Engine, monkeypatch: pytest.Mon
     ]
 
 
+@each("path", ["program.forward", "program.state_dict()", "program.parameters()"])
+def test_what_is_exported_is_a_function_that_autograd_records_and_nothing_else(engine: Engine, path: str) -> None:
+    steps = f"""
+- 'program = exported(lambda t: t * t, zeros(2))'
+- x = tensor([1.5, -2.0], requires_grad=True)
+- program(x).sum().backward()
+- expect: {{x: {{grad: 2 * x}}, program(x): x * x}}
+- do: {path}
+  raises: {{type: AttributeError, match: no attribute}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
 def test_a_worker_that_is_confined_starts_no_compiler(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confinement, "held", ["seccomp"])
     steps = "- 'f = compiled(lambda t: t * 2, backend=\"inductor\")'\n- expect: {f(tensor(1.0)): 2}\n"

@@ -31,7 +31,7 @@ from render.script.test_script_outcomes import OTHERS, PASSES
 
 # Names of the parts that mean in them what they mean in a case.
 SAME = frozenset(
-    """torch warnings copy functools math types log pickled in_thread in_threads compiled custom_op derivatives
+    """torch warnings copy functools math types log pickled in_thread in_threads compiled exported custom_op derivatives
     global_state in_mode wrapped unwrapped""".split()
 )
 
