@@ -364,4 +364,35 @@ def accumulating(outputs, inputs, *args, **kwargs):
 torch.autograd.grad = accumulating
 """,
     ),
+    "what an operation is taken apart into has half its gradient": fault(
+        "eager-or-decomposed", """\
+import torch._decomp
+softmax = torch.ops.aten._softmax_backward_data.default
+whole = torch._decomp.decomposition_table[softmax]
+torch._decomp.decomposition_table[softmax] = lambda *args: whole(*args) / 2
+""",
+    ),
+    "an exported program records what is not to be recorded": fault(
+        "recorded-or-exported", """\
+from torch.export import ExportedProgram
+module = ExportedProgram.module
+def recording(self, *args, **kwargs):
+    made = module(self, *args, **kwargs)
+    for node in made.graph.nodes:
+        if "set_grad_enabled" in str(node.target):
+            node.args = (True, *node.args[1:])
+    made.recompile()
+    return made
+ExportedProgram.module = recording
+""",
+    ),
+    "a product of tensors without values has other strides": fault(
+        "with-values-or-without", """\
+matmul = Tensor.__matmul__
+def transposing(a, b):
+    product = matmul(a, b)
+    return product.mT.clone(memory_format=torch.contiguous_format).mT if product.is_meta else product
+Tensor.__matmul__ = transposing
+""",
+    ),
 }  # fmt: skip
