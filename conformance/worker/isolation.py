@@ -66,7 +66,9 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
             lambda mode: torch.autograd.set_detect_anomaly(*mode),
         ),
         (torch.is_warn_always_enabled, torch.set_warn_always),
-        (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+        (deterministic_mode, lambda mode: torch.use_deterministic_algorithms(mode[0], warn_only=mode[1])),
+        (torch.is_autocast_cache_enabled, torch.set_autocast_cache_enabled),
+        (autocast_dtype, set_autocast_dtype),
         (torch.get_num_threads, torch.set_num_threads),
     ]
     is_multithreaded = getattr(torch.autograd, "is_multithreading_enabled", None)
@@ -76,6 +78,21 @@ def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:
         if hasattr(torch._C, get):
             pairs.append((getattr(torch._C, get), getattr(torch._C, put)))
     return pairs
+
+
+def deterministic_mode() -> Tuple[bool, bool]:
+    return torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def autocast_dtype() -> torch.dtype:
+    return torch.get_autocast_dtype("cpu") if hasattr(torch, "get_autocast_dtype") else torch.get_autocast_cpu_dtype()
+
+
+def set_autocast_dtype(dtype: torch.dtype) -> None:
+    if hasattr(torch, "set_autocast_dtype"):
+        torch.set_autocast_dtype("cpu", dtype)
+    else:
+        torch.set_autocast_cpu_dtype(dtype)  # before 2.4
 
 
 def anomaly_mode() -> Tuple[bool, bool]:
@@ -121,8 +138,12 @@ def differing(get: Callable[[], Any]) -> Callable[[], bool]:
     return lambda: str(get()) != before
 
 
-# Settings of newer releases that stay in force when they are called as functions.
+# Settings of newer releases that stay in force when they are called as functions, or when blocks end in another order
+# than that in which they began.
+KERNELS = ("flash", "mem_efficient", "math", "cudnn", "overrideable", "fa3")  # of attention
 SWITCHES = (
+    *[(f"_get_{kernel}_sdp_enabled", f"_set_sdp_use_{kernel}") for kernel in KERNELS],
+    ("_get_sdp_priority_order", "_set_sdp_priority_order"),
     ("_is_view_replay_enabled", "_set_view_replay_enabled"),
     ("_is_grad_layout_enforcement_enabled", "_set_grad_layout_enforcement_enabled"),
     ("_warn_on_accumulate_grad_stream_mismatch", "_set_warn_on_accumulate_grad_stream_mismatch"),

@@ -30,10 +30,11 @@ from conformance.worker.factories import (
 from conformance.worker.functions import copied, custom_op, deepcopied, exported, in_thread, in_threads, pickled
 from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
-from conformance.worker.sandbox import MODULE, Namespace, base_checker, readable, tensor, writable
+from conformance.worker.sandbox import MODULE, OPEN, Namespace, base_checker, readable, tensor, writable
 from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
+KINDS = frozenset({MODULE, "builtins", "torch._C._autograd"})  # modules of classes that type() shows
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 # What may run a compiled function, by the module of torch's compiler that has it.
 BACKENDS = {"aot_eager": "debugging", "aot_eager_decomp_partition": "debugging", "inductor": "inductor"}
@@ -56,12 +57,14 @@ def random_factory(name: str, target: Any) -> Callable[..., Any]:
 
 
 def kind_of(value: object) -> type:
-    """Return the class of an instance.
+    """Return the class of an instance of a case, of Python or of autograd.
 
-    It isn't that of a class, with which a case could make classes, nor one that makes objects of any memory.
+    It isn't that of a class, with which a case could make classes, nor that of any other object, which a case could
+    make with whatever it likes in it: of any memory, of code, or in place of one that torch has.
     """
     kind = type(value)
-    if isinstance(value, (type, memoryview)) or kind.__module__.partition(".")[0] == "numpy":
+    is_shown = kind.__module__ in KINDS or issubclass(kind, (*OPEN, BaseException, tuple))
+    if not is_shown or isinstance(value, (type, memoryview)):
         what = "a class" if isinstance(value, type) else repr(kind.__name__)
         raise TypeError(f"type() of {what} is not part of the language")
     return kind

@@ -5,19 +5,27 @@ These look up a name that they are given as text, set attributes of what they ar
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import importlib
 import inspect
+import sys
 import threading
 import types
 from typing import Any, Callable, Dict
 
 import torch
+from torch.nn.utils import prune
 from torch.optim.swa_utils import SWALR
 
 # Namespaces whose functions take a module and the name of one of its tensors, in arguments of these names.
 OF_TENSORS = frozenset({"nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune"})
 NAMES = ("name", "tensor_name")
+# Modules of torch that register members of modules under names that begin with _.
+OF_PRIVATE_NAMES = frozenset(
+    {"torch.fx.graph_module", "torch.nn.modules.pooling", "torch.nn.utils.parametrizations", "torch.export.unflatten"}
+)
 # What they patch while they trace stays patched where two of them overlap.
 TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
 
@@ -71,12 +79,19 @@ def may_be_tensor(module: torch.nn.Module, name: str) -> bool:
 
 
 def alone(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that, as what it returns, can't be called while other threads of the case run."""
+    """Return a function that, as what it returns, can't be called while other threads of the case run.
+
+    Nor does it take what is meant for torch alone: jit.trace() hands a compiler of text to what is to make its module.
+    """
+    private = {name for name in inspect.signature(function).parameters if name.startswith("_")}
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError(f"a case can't call {function.__name__}() in a thread")
+        given = private.intersection(inspect.signature(function).bind(*args, **kwargs).arguments) if private else ()
+        if given:
+            raise TypeError(f"a case can't give {min(given)} to {function.__name__}()")
         result = function(*args, **kwargs)
         return alone(result) if inspect.isfunction(result) else result
 
@@ -105,9 +120,51 @@ def close_ways_out() -> None:
     for schedule in [each for each in own if each.__module__ == "torch.optim.lr_scheduler"] + [SWALR]:
         for name in {"state_dict", "load_state_dict"} & vars(schedule).keys():
             setattr(schedule, name, no_state)
+    for name in ("register_parameter", "register_buffer", "add_module"):
+        setattr(torch.nn.Module, name, once(by_public_name, getattr(torch.nn.Module, name)))
+    with contextlib.suppress(ImportError):  # 1.13 has no functional_call(), which sets what it is given
+        accessor: Any = importlib.import_module("torch.nn.utils._named_member_accessor")
+        accessor.swap_tensor = once(by_public_name, accessor.swap_tensor)
+    pruning = prune.BasePruningMethod
+    pruning.apply = classmethod(once(pruning_tensors, pruning.apply.__func__))
     distribution = torch.distributions.Distribution
-    if not hasattr(distribution._get_checked_instance, "__wrapped__"):
-        distribution._get_checked_instance = of_distribution(distribution._get_checked_instance)
+    distribution._get_checked_instance = once(of_distribution, distribution._get_checked_instance)
+
+
+def once(guard: Callable[[Any], Any], function: Any) -> Any:
+    """Return what `guard` makes of a function of torch, or the function if that is what it is already."""
+    return function if hasattr(function, "__wrapped__") else guard(function)
+
+
+def by_public_name(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that gives a module a member, but for torch alone one whose name begins with _.
+
+    Methods of torch that a case has in a class of its own would take it for what torch has made.
+    """
+
+    @functools.wraps(function)
+    def named(module: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(name, str) and name.startswith("_") and not names_privately(sys._getframe(1)):
+            raise TypeError(f"a case can't call a member of a module {name!r}, which begins with _")
+        return function(module, name, *args, **kwargs)
+
+    return named
+
+
+def names_privately(caller: types.FrameType) -> bool:
+    """Whether this is code of torch that calls members of modules so, none of which a case has named."""
+    return caller.f_code is torch.nn.Module.__setattr__.__code__ or caller.f_globals["__name__"] in OF_PRIVATE_NAMES
+
+
+def pruning_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method by which a class prunes a tensor, by its name, of a module that the case may have made."""
+
+    @functools.wraps(function)
+    def named(cls: Any, module: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
+        expect_tensor(module, name)
+        return function(cls, module, name, *args, **kwargs)
+
+    return named
 
 
 def of_class(owner: Any, name: str, *default: Any) -> Any:

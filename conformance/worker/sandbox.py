@@ -8,7 +8,6 @@ cases share. The compiled code checks both at run time.
 from __future__ import annotations
 
 import ast
-import enum
 import functools
 import types
 import warnings
@@ -20,6 +19,11 @@ from conformance.language import vocabulary
 
 # Objects of the suite, graphs of operations, from which code is written, and operations themselves.
 CLOSED = ("conformance.", "torch.fx.", "torch._ops")
+# What torch makes for a case and the case may give attributes, beside what it has made itself. Anything else that torch
+# has may be one object for all cases, such as a constraint of distributions.
+OPEN = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.autograd.function.FunctionCtx)
+# Whose attributes are torch's, though they are tensors and modules: a tensor of the compiler has the mode that made it.
+TRACED = ("torch.fx.", "torch._subclasses.")
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
 EXPRESSION = "<case>"  # the file name of expressions
@@ -82,14 +86,25 @@ def call_node(name: str, owner: ast.expr, *arguments: ast.Constant) -> ast.Call:
 
 
 def writable(owner: Any) -> Any:
-    """Return `owner` if a case may set its attributes: an instance, or a class or function that the case made."""
-    own = isinstance(owner, SHARED) and getattr(owner, "__module__", None) == MODULE
-    is_type = (
-        type(owner).__module__ == "typing"
-    )  # that of a hook, say, which passes what is set on to a class of Python
-    if (isinstance(owner, (*SHARED, enum.Enum)) or is_type or is_closed(owner)) and not own:
+    """Return `owner` if a case may set its attributes."""
+    if not is_open(owner):
         raise AttributeError(f"a case can't change {owner!r}, which all cases share")
     return owner
+
+
+def is_open(owner: Any) -> bool:
+    """Whether a case may give an object attributes: it has made it, or torch has made it for this case."""
+    if isinstance(owner, SHARED):
+        return getattr(owner, "__module__", None) == MODULE
+    inner = passed_on(owner)
+    return is_open(inner[0]) if inner else isinstance(owner, OPEN) or type(owner).__module__ == MODULE
+
+
+def passed_on(owner: Any) -> list[Any]:
+    """Return, in a list, the object that `owner` stands for, to which it passes on what is read and set."""
+    held = getattr(owner, "__dict__", {})
+    module = type(owner).__module__
+    return [held[kept] for kept, start in PASSED_ON.items() if kept in held and module.startswith(start)]
 
 
 def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
@@ -129,11 +144,12 @@ def is_own(owner: Any, name: str) -> bool:
             return cls.__module__ == MODULE  # the first class with the name decides
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE and name in vars(owner)
+    for inner in passed_on(owner):
+        return is_own(inner, name)
     held = getattr(owner, "__dict__", {})
-    for kept, module in PASSED_ON.items():
-        if kept in held and type(owner).__module__.startswith(module):
-            return is_own(held[kept], name)
-    return name in held or any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))
+    if name in held:
+        return is_open(owner) and not type(owner).__module__.startswith(TRACED)
+    return any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))
 
 
 def is_closed(owner: Any) -> bool:

@@ -49,6 +49,11 @@ READERS: dict[str, Callable[[], object]] = {
     "why saved-tensor hooks are off": torch._C._autograd._saved_tensors_hooks_get_disabled_error_message,
     "early stop of checkpoints": lambda: torch.utils.checkpoint._enable_checkpoint_early_stop,
     "warning of streams": torch._C._warn_on_accumulate_grad_stream_mismatch,
+    "dtype of autocast": lambda: torch.get_autocast_dtype("cpu"),
+    "cache of autocast": torch.is_autocast_cache_enabled,
+    "kernels of attention": lambda: [
+        getattr(torch._C, name)() for name in sorted(dir(torch._C)) if name.startswith("_get_") and "_sdp_" in name
+    ],
 }
 
 # What a case leaves behind when it ends; `held` names keep a suspended generator alive until the names go.
@@ -72,6 +77,7 @@ LEAVINGS = {
     "warn always": "torch.set_warn_always(False)",
     "deterministic algorithms": "torch.use_deterministic_algorithms(True)",
     "deterministic algorithms that only warn": "torch.use_deterministic_algorithms(True, warn_only=True)",
+    "no deterministic algorithms that would only warn": "torch.use_deterministic_algorithms(False, warn_only=True)",
     "multithreading": "autograd.set_multithreading_enabled(False)",
     "a forward-mode level": "fwAD.enter_dual_level()",
     "a forward-mode level after an error": "fwAD.enter_dual_level()\nzeros(2).view(3)",
@@ -199,6 +205,20 @@ def test_two_generators_left_open_inside_one_another_are_closed(engine: Engine) 
     opened = "a = left(no_grad())\nnext(a)\nb = left(enable_grad())\nnext(b)\nc = left(no_grad())\nnext(c)\n"
     with unseen(engine):
         assert leave(engine, text + opened)["status"] == "pass"
+
+
+@each(
+    "first, then", [("nn.attention.sdpa_kernel([])", "nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH)"),
+                    ("nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH, set_priority=True)",) * 2,
+                    ("torch.autocast('cpu', torch.float16, False)", "torch.autocast('cpu', enabled=False)"),
+                    ("torch.autocast('cpu', None, False, False)", "torch.autocast('cpu', enabled=False)"),
+                    ("no_grad()", "enable_grad()")],
+)  # fmt: skip
+def test_blocks_that_end_in_the_order_in_which_they_began_leave_no_mode(engine: Engine, first: str, then: str) -> None:
+    text = "def block(manager):\n    with manager:\n        yield 1\n"
+    ended = f"a = block({first})\nb = block({then})\nnext(a)\nnext(b)\nlist(a)\nlist(b)"
+    with unseen(engine):
+        assert leave(engine, text + ended)["status"] == "pass"
 
 
 CLASSES = MANAGERS.keys() - {"early stop", "disable_saved_tensors_hooks"}  # those two are functions

@@ -283,6 +283,10 @@ TAKEN = (
     "def taken(prune):\n    try:\n        prune(M())\n    except (KeyError, AttributeError, TypeError):\n"
     "        pass\n    return box[0]\n"
 )
+NAMED = (
+    "class Names(nn.Module):\n    def __iter__(self):\n        yield ['__dict__']\n"
+    "class M(nn.Module):\n    all_weights = nn.RNN.all_weights\nm = M()\n"
+)
 UNBOUND = (
     "Base = nn.ParameterDict\nclass A(Base):\n    def get(self):\n        return super().__getitem__\nget = A.get(A)\n"
 )
@@ -351,6 +355,43 @@ FOUND = {
     "any attribute of a class of distributions": (
         "class P(object):\n    def expand(self, *shape):\n        return 'forged'\n"
         "d = distributions.Geometric(tensor([0.5]))\nd.probs = P()\nd.expand([1], distributions.Bernoulli)"
+    ),
+    "any attribute of a module by a method of pruning": (
+        TAKEN + "taken(lambda m: nn.utils.prune.L1Unstructured.apply(m, '__dict__', amount=1))"
+    ),
+    "any attribute by weights that a module of its own names": NAMED
+    + "m.add_module('_all_weights', Names())\nm.all_weights",
+    "any attribute by weights that a dict of modules names": (
+        NAMED.replace("M(nn.Module)", "M(nn.ModuleDict)") + "m.update({'_all_weights': Names()})\nm.all_weights"
+    ),
+    "any attribute by weights that a call names": (
+        "class Names(Tensor):\n    def __iter__(self):\n        yield ['__dict__']\n"
+        "class M(nn.Module):\n    all_weights = nn.RNN.all_weights\n    def forward(self):\n"
+        "        self.all_weights\n        return zeros(1)\n"
+        "func.functional_call(M(), {'_all_weights': zeros(1).as_subclass(Names)}, ())"
+    ),
+    "what is anywhere in memory, as an array": (
+        "N = type(torch)\nwhere = {'shape': (2,), 'typestr': '<f4', 'data': (id(log), False), 'version': 3}\n"
+        "zeros(2).numpy() + N('n', {'__array_interface__': where})"
+    ),
+    "an operation that reads what another object has": "type(torch.ops.aten.alias)('a::b', 'b', checkpoint, [])",
+    "an operation that any case may find": (
+        "made = type(custom_op(lambda x: x * 1, '(Tensor x) -> Tensor'))\n"
+        "made('aten', 'alias.own', '(Tensor x, int y) -> Tensor', sin)"
+    ),
+    "a compiler of text by a tracer": (
+        "box = []\ndef made(*args, **others):\n    box.append(others['_compilation_unit'])\ndef taken():\n    try:\n"
+        "        jit.trace(nn.Linear(1, 1), ones(1), _module_class=made)\n    except AttributeError:\n        pass\n"
+        "    return box[0]\ntaken()"
+    ),
+    "a constraint of distributions": "distributions.constraints.real.check = lambda v: zeros(1).bool()",
+    "the table of constraints": "distributions.biject_to.register = lambda *a: 1",
+    "the mode of the compiler's tensors": (
+        "class Own(object):\n    fake_mode = 1\n"
+        "fx.experimental.proxy_tensor.make_fx(lambda x: [x.fake_mode, x * 1][1], tracing_mode='fake')(ones(1))"
+    ),
+    "hooks of others": (
+        "class Own(object):\n    hooks_dict_ref = 1\nnn.Linear(1, 1).register_forward_hook(log).hooks_dict_ref()"
     ),
     "an overload of an operation": "o = torch.ops.aten.alias\no.default = lambda *a, **k: zeros(3)",
     "an attribute of an overload": "o = torch.ops.aten.div.Scalar_mode\no.name = lambda *a, **k: zeros(3)",
