@@ -14,7 +14,7 @@ from conformance.language.outline import Entry, entries
 from conformance.language.reader import parse_cases
 from conformance.language.remarks import remarks_on
 from conformance.language.rules import RULES_FILE, rules_in
-from conformance.language.yaml import read_text
+from conformance.language.yaml import content_of, read_text
 from conformance.model.rule import Rule
 
 DESCRIPTION = """\
@@ -59,7 +59,7 @@ def summary(cases: int, problems: int) -> str:
 
 def checked(file: Path) -> tuple[int, list[Problem]]:
     """Return how many cases a file has that load, and what is to be said of it."""
-    content = file.read_bytes()
+    content = content_of(file)
     try:
         return checked_text(file, read_text(content, str(file)), rules_for)
     except CaseFileError as error:

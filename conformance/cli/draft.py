@@ -21,7 +21,7 @@ from conformance.language.errors import CaseFileError
 from conformance.language.outline import Entry, entry_of
 from conformance.language.unconfirmed import node_of, opened, with_value
 from conformance.language.writing import write_case
-from conformance.language.yaml import Node, read_text
+from conformance.language.yaml import Node, content_of, read_text
 from conformance.model.rule import Rule
 from conformance.render.ranking import ranked
 from conformance.render.similarity import Similar, features_of, similar_to
@@ -92,7 +92,7 @@ def source_text(file: str) -> str:
     if file == "-":
         return sys.stdin.read()
     try:
-        return read_text(Path(file).read_bytes(), file)
+        return read_text(content_of(Path(file)), file)
     except OSError as error:
         raise CommandError(f"{file}: can't be read: {error.strerror}", "name a file, or - for stdin") from None
     except CaseFileError as error:

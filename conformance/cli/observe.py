@@ -14,7 +14,7 @@ from conformance.language.observed import value_of
 from conformance.language.reader import listed_in
 from conformance.language.unconfirmed import WORDS, asked, content, node_of, open_values, opened, with_value
 from conformance.language.unconfirmed import Path as Place
-from conformance.language.yaml import Node, read_document, read_text
+from conformance.language.yaml import Node, content_of, read_document, read_text
 
 DESCRIPTION = """\
 Says what stands in the place of each `?` in a case file, where a `?` may be any expected value, or what `raises` or
@@ -63,7 +63,7 @@ def lines_of(every: list[tuple[str, list[Observed]]], file: str) -> Iterator[str
 
 def document(path: Path) -> Node:
     try:
-        return read_document(read_text(path.read_bytes(), str(path)), str(path))
+        return read_document(read_text(content_of(path), str(path)), str(path))
     except OSError as error:
         raise CommandError(f"{path}: can't be read: {error.strerror}", "expected a case file") from None
     except CaseFileError as error:

@@ -22,6 +22,7 @@ from conformance.language.errors import CaseFileError, Problem
 from conformance.language.files import NOT_CASES, is_shipped, nearest, shipped_cases
 from conformance.language.outline import Entry, entries_in
 from conformance.language.rules import RULES_FILE, lines_of_rules, rules_in
+from conformance.language.yaml import content_of
 from conformance.model.rule import Rule
 
 PAUSE = 0.25  # seconds without typing before a text is checked
@@ -38,7 +39,7 @@ ORDER = ("variable", "key", "word", "rule", "name")  # in which they are offered
 
 @cache
 def rules_at(path: Path, _changed: float) -> dict[str, Rule]:
-    return rules_in(path.read_bytes(), str(path))
+    return rules_in(content_of(path), str(path))
 
 
 def registries(file: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from conformance.language.modes import MODES_FILE, Exemption, load_exemptions
 from conformance.language.reader import parse_cases
 from conformance.language.renames import RENAMES_FILE
 from conformance.language.rules import RULES_FILE, load_rules
-from conformance.language.yaml import read_text
+from conformance.language.yaml import content_of, read_text
 from conformance.model.case import Case
 from conformance.model.rule import Rule
 
@@ -37,7 +37,7 @@ def is_shipped(path: Path) -> bool:
     shipped = shipped_cases().resolve()
     if path.resolve().is_relative_to(shipped):
         return True
-    return any(own.read_bytes() == path.read_bytes() for own in shipped.rglob(glob.escape(path.name)))
+    return any(own.read_bytes() == content_of(path) for own in shipped.rglob(glob.escape(path.name)))
 
 
 def nearest(directory: Path, name: str) -> Path | None:
@@ -84,11 +84,11 @@ def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
         own = nearest(file.absolute().parent, RULES_FILE)
         rules = shipped if own is None else {**shipped, **rules_in(own)}
         name = file.name if root is None else str(file.relative_to(root))
-        cases += parse_cases(read_text(file.read_bytes(), name), name, rules)
+        cases += parse_cases(read_text(content_of(file), name), name, rules)
     return cases
 
 
 def read_left_out(path: Path, name: str) -> frozenset[str]:
     """Return the ids in the file of those cases that `--quick` leaves out: one in each line, `#` begins a comment."""
-    lines = (line.partition("#")[0].strip() for line in read_text(path.read_bytes(), name).splitlines())
+    lines = (line.partition("#")[0].strip() for line in read_text(content_of(path), name).splitlines())
     return frozenset(filter(None, lines))

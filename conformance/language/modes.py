@@ -8,7 +8,7 @@ import msgspec
 
 from conformance.language.errors import CaseFileError, did_you_mean
 from conformance.language.schema import Reporter, load_schema, problems_of, reporter
-from conformance.language.yaml import Node, read_document, read_text
+from conformance.language.yaml import Node, content_of, read_document, read_text
 from conformance.model.mode import MODES
 
 MODES_FILE = "modes.yaml"
@@ -29,7 +29,7 @@ def load_exemptions(path: Path, name: str, ids: Collection[str] | None = None) -
 
     Raise CaseFileError for a file that is wrong, OSError for one that can't be read.
     """
-    root = read_document(read_text(path.read_bytes(), name), name)
+    root = read_document(read_text(content_of(path), name), name)
     problems = problems_of(root, load_schema("modes.schema.json"), name)
     report = reporter(name, problems)
     listed = root.find("exemptions").value if not problems else ()

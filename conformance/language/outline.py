@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from conformance.language.operations import PREFIX
-from conformance.language.yaml import Loader
+from conformance.language.yaml import BREAK, Loader, content_of
 
 TOPIC = re.compile(r"^topic: *(.+)", re.MULTILINE)
 PART = re.compile(r"^(cases|ops|programs):|^ *- \{?id: *([^\s,}]+)", re.MULTILINE)
@@ -44,7 +44,7 @@ def entries(places: Iterable[Path], root: Path | None = None) -> Iterator[Entry]
     """Yield the entries of files, whose names are relative to `root`, or as they are given."""
     for path in places:
         name = str(path) if root is None else str(path.relative_to(root))
-        yield from entries_in(path.read_text(encoding="utf-8", errors="replace"), name)
+        yield from entries_in(BREAK.sub("\n", content_of(path).decode("utf-8", "replace")), name)
 
 
 def entries_in(text: str, file: str) -> Iterator[Entry]:

@@ -11,7 +11,7 @@ from conformance.language.errors import CaseFileError, Problem, did_you_mean
 from conformance.language.files import SUFFIXES
 from conformance.language.patterns import pattern_problem
 from conformance.language.schema import load_schema, problems_of, reporter
-from conformance.language.yaml import Node, read_document, read_text
+from conformance.language.yaml import Node, content_of, read_document, read_text
 
 SHIPPED_PROFILES = Path(__file__).parent.parent / "profiles"
 SCHEMA = "profile.schema.json"
@@ -85,7 +85,7 @@ def load_profile(path: Path, name: str) -> Profile:
 
     Raise CaseFileError with all that is wrong with it, OSError where it can't be read.
     """
-    root = read_document(read_text(path.read_bytes(), name), name)
+    root = read_document(read_text(content_of(path), name), name)
     problems = problems_of(root, load_schema(SCHEMA), name)
     if problems:
         raise CaseFileError(problems)

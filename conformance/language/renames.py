@@ -5,7 +5,7 @@ from pathlib import Path
 
 from conformance.language.errors import CaseFileError, did_you_mean
 from conformance.language.schema import load_schema, problems_of, reporter
-from conformance.language.yaml import read_document, read_text
+from conformance.language.yaml import content_of, read_document, read_text
 
 RENAMES_FILE = "renames.yaml"
 
@@ -14,7 +14,7 @@ Renames = dict[str, tuple[str, ...]]
 
 def load_renames(path: Path, name: str, ids: Collection[str] | None = None) -> Renames:
     """Return today's ids by the earlier id that they replace; `ids` are the ids of all cases, if they are known."""
-    root = read_document(read_text(path.read_bytes(), name), name)
+    root = read_document(read_text(content_of(path), name), name)
     problems = problems_of(root, load_schema("renames.schema.json"), name)
     report = reporter(name, problems)
     renames, known = root.find("renames"), ids or ()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from conformance.language.errors import CaseFileError
 from conformance.language.schema import load_schema, problems_of, reporter
-from conformance.language.yaml import read_document, read_text
+from conformance.language.yaml import content_of, read_document, read_text
 from conformance.model.rule import Rule
 
 RULES_FILE = "rules.yaml"
@@ -14,7 +14,7 @@ PLACE = re.compile(r"^ *- \{? *id: *[\"']?([\w.-]+)", re.MULTILINE)
 
 def load_rules(path: Path, name: str) -> dict[str, Rule]:
     """Return the rules of the file at `path` by id; `name` is what error messages call it."""
-    return rules_in(path.read_bytes(), name)
+    return rules_in(content_of(path), name)
 
 
 def rules_in(content: bytes, name: str) -> dict[str, Rule]:

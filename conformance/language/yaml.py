@@ -7,8 +7,12 @@ The language is YAML 1.2's core schema with one document, text keys, no duplicat
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -98,10 +102,19 @@ class Node:
         return node
 
 
+def content_of(path: Path) -> bytes:
+    """Return what is in a file, of one that is too large no more than shows that; raise OSError for what is no file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe that nobody writes to would block
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no file", str(path))
+        return file.read(MAX_BYTES + 1)
+
+
 def read_text(content: bytes, file: str) -> str:
     """Return the text of a file that should be UTF-8."""
     if len(content) > MAX_BYTES:
-        message = f"expected at most {MAX_BYTES} bytes, got {len(content)}"
+        message = f"expected at most {MAX_BYTES} bytes, got more"
         raise CaseFileError([Problem(file=file, line=1, column=1, message=message, hint="split the file")])
     try:
         return content.decode("utf-8-sig")

@@ -16,7 +16,7 @@ from conformance.language.files import LEFT_OUT_FILE, nearest, read_left_out, sh
 from conformance.language.reader import parse_part
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
 from conformance.language.rules import RULES_FILE, rules_in
-from conformance.language.yaml import read_text
+from conformance.language.yaml import content_of, read_text
 from conformance.model.case import Case, ListedCase
 from conformance.model.report import CaseRecord, case_record
 from conformance.model.rule import Rule, level_of
@@ -80,7 +80,7 @@ class CaseSet:
 
     def read_rules(self, path: Path) -> dict[str, Rule]:
         if path not in self.rules_read:
-            content, name = path.read_bytes(), self.name_of(path)
+            content, name = content_of(path), self.name_of(path)
             self.rules_read[path] = self.cache.kept(dict[str, Rule], (content, name), lambda: rules_in(content, name))
         return self.rules_read[path]
 
@@ -182,7 +182,7 @@ class CaseSet:
         waiting: list[tuple[int, Path]] = []
         for path in paths:
             with suppress(OSError, CaseFileError):
-                entry = self.cache.entry(Loaded, (self.facts_of(path, path.read_bytes()),))
+                entry = self.cache.entry(Loaded, (self.facts_of(path, content_of(path)),))
                 if entry is not None and not entry.exists():
                     waiting.append((path.stat().st_size, path))
         if sum(size for size, _ in waiting) > WORTH_A_PROCESS:
@@ -193,7 +193,7 @@ class CaseSet:
         return digest_of((content, self.name_of(path), levels_of(self.rules_of(path)), f"covered: {covered}"))
 
     def loaded_part(self, path: Path, *, covered: bool = False) -> Loaded:
-        name, rules, content = self.name_of(path), self.rules_of(path), path.read_bytes()
+        name, rules, content = self.name_of(path), self.rules_of(path), content_of(path)
         facts = self.facts[name, covered] = self.facts_of(path, content, covered=covered)
         return self.cache.kept(Loaded, (facts,), lambda: loaded_from(content, name, rules, covered=covered))
 

@@ -21,7 +21,7 @@ from conformance.language.errors import CaseFileError, quoted_value
 from conformance.language.operations import PREFIX as OPERATIONS
 from conformance.language.renames import Renames
 from conformance.language.schema import Reporter, load_schema, problems_of, reporter
-from conformance.language.yaml import Node, read_document, read_text
+from conformance.language.yaml import Node, content_of, read_document, read_text
 from conformance.model.build import IN_MODE, Build, Target
 from conformance.model.outcome import Issue, Outcome
 from conformance.model.status import AT_A_STEP, BROKEN, Status
@@ -249,7 +249,7 @@ def entries_of(
     path: Path, name: str, shipped: Path, within: tuple[Path, ...], root: Node | None = None
 ) -> Iterator[KnownIssue]:
     """Yield the entries of the file at `path`, or of its content as `root`, and of the lists that it includes."""
-    root = root or read_document(read_text(path.read_bytes(), name), name)
+    root = root or read_document(read_text(content_of(path), name), name)
     problems = problems_of(root, load_schema("known-issues.schema.json"), name)
     report = reporter(name, problems)
     if problems:

@@ -13,7 +13,7 @@ from conformance.cli import check
 from conformance.cli import main as cli
 
 LONG = "x" * 5000
-NOT_FILES = ["missing", "void", "file.yaml/below", "loop", "binary", LONG, "\udcff", "/dev/null"]
+NOT_FILES = ["missing", "void", "file.yaml/below", "loop", "binary", LONG, "\udcff", "/dev/null", "pipe", "/dev/zero"]
 OF_CASES = ["check FILE", "try FILE", "observe FILE", "confirm FILE", "history FILE", "coverage FILE", "similar FILE"]
 OF_CASES += ["show FILE::own-case", "explain FILE::own-case", "mutate FILE::own-case", "try FILE::own-case"]
 OF_CASES += ["bisect FILE::own-case --good 2.3.1 --bad 2.6.0", "rules leaf --rules FILE"]
@@ -42,6 +42,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("binary").write_bytes(bytes(range(256)))
     Path("void").mkdir()
     Path("loop").symlink_to("loop")
+    os.mkfifo("pipe")
     return tmp_path
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,18 @@ from hypothesis import strategies as st
 from loops import each
 
 from conformance.language.errors import CaseFileError, Problem
-from conformance.language.yaml import MAX_DEPTH, Node, read_document
+from conformance.language.yaml import MAX_BYTES, MAX_DEPTH, Node, content_of, read_document
+
+
+def test_what_is_read_of_a_file_is_bounded_and_of_what_is_no_file_nothing(tmp_path: Path) -> None:
+    large, pipe = tmp_path / "large", tmp_path / "pipe"
+    with large.open("wb") as file:
+        file.truncate(2**36)  # takes no room
+    assert len(content_of(large)) == MAX_BYTES + 1
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero"), tmp_path):
+        with pytest.raises(OSError, match="it is no file|Is a directory"):
+            content_of(path)
 
 
 def problems_in(text: str) -> list[str]:
