@@ -88,7 +88,7 @@ def call_node(name: str, owner: ast.expr, *arguments: ast.Constant) -> ast.Call:
 def writable(owner: Any) -> Any:
     """Return `owner` if a case may set its attributes."""
     if not is_open(owner):
-        raise AttributeError(f"a case can't change {owner!r}, which all cases share")
+        raise AttributeError(f"a case can't change {owner!r}, which all cases may share")
     return owner
 
 
@@ -96,15 +96,13 @@ def is_open(owner: Any) -> bool:
     """Whether a case may give an object attributes: it has made it, or torch has made it for this case."""
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE
-    inner = passed_on(owner)
-    return is_open(inner[0]) if inner else isinstance(owner, OPEN) or type(owner).__module__ == MODULE
-
-
-def passed_on(owner: Any) -> list[Any]:
-    """Return, in a list, the object that `owner` stands for, to which it passes on what is read and set."""
+    if isinstance(owner, OPEN) or type(owner).__module__ == MODULE:
+        return True
     held = getattr(owner, "__dict__", {})
-    module = type(owner).__module__
-    return [held[kept] for kept, start in PASSED_ON.items() if kept in held and module.startswith(start)]
+    for kept, module in PASSED_ON.items():
+        if kept in held and type(owner).__module__.startswith(module):
+            return is_open(held[kept])
+    return False
 
 
 def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
@@ -144,9 +142,10 @@ def is_own(owner: Any, name: str) -> bool:
             return cls.__module__ == MODULE  # the first class with the name decides
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE and name in vars(owner)
-    for inner in passed_on(owner):
-        return is_own(inner, name)
     held = getattr(owner, "__dict__", {})
+    for kept, module in PASSED_ON.items():
+        if kept in held and type(owner).__module__.startswith(module):
+            return is_own(held[kept], name)
     if name in held:
         return is_open(owner) and not type(owner).__module__.startswith(TRACED)
     return any(name in held.get(kept, ()) for kept in ("_parameters", "_buffers", "_modules"))

@@ -557,7 +557,7 @@ def test_an_expression_can_change_no_more_than_a_step(engine: Engine, text: str)
 
 
 def test_what_is_set_on_a_type_of_pythons_would_be_set_on_its_class() -> None:
-    with pytest.raises(AttributeError, match="which all cases share"):
+    with pytest.raises(AttributeError, match="which all cases may share"):
         writable(typing.Callable[[int], int])
 
 
