@@ -72,7 +72,6 @@ ELSEWHERE = {
     "execution/worker_process": "execution/test_workers.py",
     "pytest_plugin/distributed": "pytest_plugin/test_gateways.py",
     "pytest_plugin/items": "pytest_plugin/test_plugin.py",
-    "pytest_plugin/options": "pytest_plugin/test_arguments.py",
     "pytest_plugin/protocol": "pytest_plugin/test_plugin.py",
     "pytest_plugin/session": "pytest_plugin/test_plugin.py",
     "results/retry": "execution/test_retries.py",

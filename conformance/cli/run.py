@@ -32,9 +32,11 @@ def run(arguments: Sequence[str]) -> int:
     named = [place for place in places if holds_case_files(place)]
     cases = shipped_cases()
     is_own = any(not place.absolute().is_relative_to(cases) for place in named)
+    has_no_cache = any("no:cacheprovider" in word for word in words)  # which would be the one to know cache_dir
     own = [
         *("-c", os.devnull, "--rootdir", str(here if is_own else cases.parent), "-p", PLUGIN),
-        *(f"--report={here / 'reports'}", "-o", f"cache_dir={here / '.pytest_cache'}"),
+        f"--report={here / 'reports'}",
+        *([] if has_no_cache else ["-o", f"cache_dir={here / '.pytest_cache'}"]),
         "--noconftest",  # a folder of a stranger contributes its cases alone
         *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
     ]

@@ -1,6 +1,7 @@
 """The options that the suite adds to pytest, and the markers of its items."""
 
 import argparse
+from contextlib import suppress
 
 import pytest
 
@@ -8,21 +9,28 @@ from conformance.language.errors import CaseFileError, did_you_mean
 from conformance.language.profile import NO_PROFILE, Profile, find_profile, shipped_profiles
 from conformance.model.build import DTYPES, IN_TREE
 from conformance.model.mode import MODES
-from conformance.model.shard import shard
+from conformance.model.shard import Shard, shard
 
 
 def positive(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise ValueError(text)
-    return value
+    with suppress(ValueError):
+        if float(text) > 0:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
 
 
 def positive_count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(text)
-    return value
+    with suppress(ValueError):
+        if int(text) > 0:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, got {text!r}")
+
+
+def part(text: str) -> Shard:
+    try:
+        return shard(text)
+    except ValueError as error:  # of whose words argparse shows none
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def mode(text: str) -> str:
@@ -76,7 +84,7 @@ def add_options(parser: pytest.Parser) -> None:
         "a program has, or with each program (default: covering)",
     )  # fmt: skip
     group.addoption(
-        "--shard", metavar="I/N", type=shard,
+        "--shard", metavar="I/N", type=part,
         help="run only the Ith of N parts of the cases; `python -m conformance merge` puts their reports together",
     )  # fmt: skip
     group.addoption(

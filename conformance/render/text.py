@@ -32,8 +32,10 @@ def run_lines(report: Report) -> list[str]:
         f"{run.run.started} ({run.run.command} {' '.join(run.run.arguments)})".replace(" )", ")") for run in report.runs
     ]
     first, *partial = [f"of the run of {shortened(call, LONG)}" for call in calls]
-    counted = [f"{ran[at]:,} of {ran.total():,} outcomes are {of_run}" for at, of_run in enumerate(partial, 1)]
-    return [*counted, f"the others are {first}"]
+    counted = [
+        f"{ran[at]:,} of {ran.total():,} outcomes are {of_run}" for at, of_run in enumerate(partial, 1) if ran[at]
+    ]
+    return [*counted, f"the others are {first}"] if counted else []
 
 
 def count_words(counts: Mapping[str, int], order: Sequence[str] = STATUSES) -> str:

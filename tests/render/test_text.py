@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import msgspec
-from samples import build, failed, outcome
+from samples import CPU, CUDA, build, failed, outcome, report
 
 from conformance.model.build import BackEnd
 from conformance.model.outcome import Unobserved
-from conformance.render.text import build_name, count_words, outcome_line, unobserved_line
+from conformance.render.text import build_name, count_words, outcome_line, run_lines, unobserved_line
+from conformance.results.update import updated
 
 
 def test_a_build_is_named_by_what_tells_it_from_others() -> None:
@@ -45,3 +46,15 @@ def test_what_could_not_be_observed_is_counted() -> None:
     outcomes = [outcome("pass"), outcome("pass", unobserved=(hidden, hidden)), failed(unobserved=(hidden,))]
     assert unobserved_line(outcomes) == "3 expectations of 2 cases could not be observed"
     assert unobserved_line(outcomes[:1]) == ""
+
+
+def test_a_run_none_of_whose_outcomes_count_is_not_told() -> None:
+    none = report({("a", CUDA): outcome("not-run", reason="no device")}, arguments=("--device", "cuda"))
+    one = report({("a", CPU): outcome("pass")}, arguments=("-k", "a"))
+    both = report({("a", CPU): outcome("pass"), ("b", CPU): outcome("pass")})
+    after_none = updated(both, none, ())
+    assert run_lines(after_none) == []
+    assert run_lines(updated(after_none, one, ())) == [
+        "1 of 2 outcomes are of the run of 2026-01-02T03:04:05+00:00 (pytest)",
+        "the others are of the run of 2026-01-02T03:04:05+00:00 (pytest -k a)",
+    ]
