@@ -11,7 +11,6 @@ from loops import each
 from conformance.model.shard import Shard
 from conformance.pytest_plugin.options import part, positive, positive_count
 
-
 WRONG = [(positive, "0"), (positive, "x"), (positive, "nan"), (positive_count, "0"), (positive_count, "1.5")]
 
 
