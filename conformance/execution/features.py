@@ -9,9 +9,9 @@ from conformance.model.build import Build, Device
 # The features that conformance/worker/features.py knows, in the order of tables.
 FEATURES = (
     *("float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool", "float64", "complex128"),
-    *("strides", "aliasing-views", "storage", "sparse", "nested", "empty"),
+    *("strides", "aliasing-views", "storage", "sparse", "nested", "zero-tensors", "empty"),
     *("device-module", "random-state", "streams", "amp", "deepcopy", "pickle", "threads", "subclasses", "repr"),
-    *("functionalization", "compiler", "generated-code"),
+    *("functionalization", "tracing", "compiler", "generated-code"),
 )
 
 WRONG = "gives other results"  # what the worker says of a feature that a device has, with a fault

@@ -20,6 +20,7 @@ OWN_PLACE = re.compile(
 )  # of the suite, in stacks that a compiler tells
 FALLS_BACK = re.compile(r"fall\w*[ _-]?back.{,60}\bcpu\b|\bcpu[ _-]fall", re.IGNORECASE | re.DOTALL)
 OF_LAYOUT = re.compile(r"do not obey the gradient layout contract")  # once a process, in whichever case is the first
+OF_ARRAY = re.compile(r"given NumPy array is not writable")  # no case has one: the device moves values in it
 ORIGIN = re.compile(r"\(Triggered internally at (.*):\d+")  # added to warnings of C++
 SOURCES = re.compile(r"(?:^|[/\\])(?:aten|c10|torch|functorch)[/\\](?:src|csrc|include|core|util)[/\\]")  # PyTorch's
 
@@ -67,7 +68,7 @@ def is_of_back_end(warning: warnings.WarningMessage, device: str) -> bool:
     kind, text = device.partition(":")[0], str(warning.message)
     if kind == "cpu":
         return False
-    if FALLS_BACK.search(text) or (OF_LAYOUT.search(text) and not keeps_strides(kind)):
+    if FALLS_BACK.search(text) or OF_ARRAY.search(text) or (OF_LAYOUT.search(text) and not keeps_strides(kind)):
         return True
     origin = ORIGIN.search(text)
     if origin is not None:

@@ -35,6 +35,10 @@ class OwnWords(Exception):
     """Tensors of a device are of a class that shows itself in its own way."""
 
 
+class Filled(Exception):
+    """A device makes zeros that formulas can't tell from other tensors."""
+
+
 def name_of_dtype(dtype: torch.dtype) -> str:
     return str(dtype).rpartition(".")[2]
 
@@ -134,6 +138,12 @@ def has_nested(device: str) -> Any:
     return (nested * 2).values().cpu().tolist() == [[2.0, 2.0]] * 3
 
 
+def has_zero_tensors(device: str) -> Any:
+    if not torch._efficientzerotensor((2,), device=device)._is_zerotensor():
+        raise Filled("zeros without memory are tensors like any others")
+    return True
+
+
 def has_empty(device: str) -> Any:
     return (torch.ones(0, 2).to(device) + 1).cpu().shape == (0, 2)
 
@@ -184,6 +194,15 @@ def has_functionalization(device: str) -> Any:
     return functionalize(double)(torch.ones(2).to(device)).cpu().tolist() == [2.0, 2.0]
 
 
+def has_tracing(device: str) -> Any:
+    if not can(double, device):  # for another reason
+        return True
+    there = torch.ones(2).to(device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is deprecated
+        return torch.jit.trace(double, there, check_trace=False)(there).cpu().tolist() == [2.0, 2.0]
+
+
 def has_compiler(device: str) -> Any:
     if not hasattr(torch, "compile") or not can(double, device):  # before torch 2.0, or for another reason
         return True
@@ -212,6 +231,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "storage": has_storage,
     "sparse": has_sparse,
     "nested": has_nested,
+    "zero-tensors": has_zero_tensors,
     "empty": has_empty,
     "device-module": has_device_module,
     "random-state": has_random_state,
@@ -223,6 +243,7 @@ FEATURES: Dict[str, Callable[[str], Any]] = {
     "subclasses": has_subclasses,
     "repr": has_repr,
     "functionalization": has_functionalization,
+    "tracing": has_tracing,
     "compiler": has_compiler,
     "generated-code": generates_code,
 }

@@ -166,6 +166,7 @@ class GlobalState:
         self.leftovers = leftovers()
         self.before = [(get, put, get()) for get, put in settings()]
         self.hooks = {name: copy.copy(value) for name, value in global_hooks().items()}
+        self.validates = torch.distributions.Distribution._validate_args
 
     def begin(self, device: str, dtype: torch.dtype, generator: torch.Generator) -> None:
         self.overwritten = ""
@@ -174,6 +175,7 @@ class GlobalState:
         else:
             torch.manual_seed(SEED)  # for every device; slower, since it records a stack trace for CUDA
         generator.manual_seed(SEED)
+        torch.distributions.Distribution.set_default_validate_args(self.validates)  # the compiler's first use ends it
         if torch.get_default_dtype() is not dtype:
             torch.set_default_dtype(dtype)
 

@@ -79,6 +79,16 @@ class Copying(TorchDispatchMode):  # type: ignore[misc]  # torch has no types fo
         return tree_map(lambda each: each.clone() if isinstance(each, torch.Tensor) else each, result)
 
 
+class Filling(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
+    """While it is on, zeros without memory, which formulas skip, are zeros like any others, with which they compute."""
+
+    is_on = True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        is_made = self.is_on and func.__name__.startswith("_efficientzerotensor")
+        return (torch.zeros if is_made else func)(*args, **(kwargs or {}))
+
+
 class Forgetting:
     """While it is on, the state of random numbers can't be brought back."""
 
@@ -108,7 +118,8 @@ class Unshown:
 
 
 LIMITS: Dict[str, Any] = {
-    "rounding": Rounding, "narrowing": Narrowing, "copying": Copying, "forgetting": Forgetting, "unshown": Unshown,
+    "rounding": Rounding, "narrowing": Narrowing, "copying": Copying, "filling": Filling, "forgetting": Forgetting,
+    "unshown": Unshown,
 }  # fmt: skip
 
 

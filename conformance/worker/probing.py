@@ -118,13 +118,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]  # torch has no types f
         self.kind = device.partition(":")[0]
         self.wait = wait
         self.raised: Optional[Call] = None
-        self.used: Set[str] = set()  # dtypes; and aliasing-views, where a view or what it is of is written to
+        # dtypes; zero-tensors; and aliasing-views, where a view or what it is of is written to
+        self.used: Set[str] = set()
         self.viewed: Dict[int, torch.Tensor] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         arguments = args, kwargs or {}
         if self.is_there(arguments):
             self.used.update(dtypes_in(arguments))
+            if func.__name__.startswith("_efficientzerotensor"):
+                self.used.add("zero-tensors")
         if func._schema.is_mutable and any(id(each) in self.viewed for each in args):
             self.used.add("aliasing-views")
         try:
@@ -191,7 +194,7 @@ OF_FEATURE = {
 }
 NAMED = ("deepcopy", "pickle")  # errors about these say so
 # A device that lacks these raises outside of its operations.
-UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses", "repr", "functionalization")
+UNRECORDED = ("nested", "deepcopy", "pickle", "threads", "subclasses", "repr", "functionalization", "tracing")
 
 
 def features_of(call: Call) -> Iterator[str]:
@@ -260,6 +263,8 @@ class Prober:
                 found.setdefault("narrowing" if becomes else "rounding", name)
         if "aliasing-views" in self.absent and "aliasing-views" in used:
             found["copying"] = "aliasing-views"
+        if "zero-tensors" in used and self.lacks("zero-tensors"):
+            found["filling"] = "zero-tensors"
         if self.lacks("random-state"):
             found["forgetting"] = "random-state"
         if "repr" in used and self.lacks("repr"):

@@ -38,6 +38,7 @@ OF_BACK_ENDS = [
     warned("Fallback to CPU: aten::x"),
     warned("Slow. (Triggered internally at /build/torch_npu/csrc/aten/ops.cpp:7.)"),
     warned("Slow. (Triggered internally at /pytorch/aten/src/ATen/native/mps/operations/x.mm:7.)"),
+    warned("The given NumPy array is not writable, and … (Triggered internally at /pytorch/torch/csrc/utils/x.cpp:7.)"),
     warned("jax says", "/env/lib/python3.11/site-packages/jax/core.py"),
 ]
 OF_TORCH = [

@@ -57,6 +57,14 @@ SHOWN = """
     - shown = [repr(x), repr(Parameter(x.detach()))]
     - expect: {"['requires_grad=True' in text for text in shown]": [true, true]}
     """
+ZEROS = """
+    - x, k = tensor([0.5, 2.0]), tensor([True, False])
+    - |
+      def slope():
+          with forward_ad.dual_level():
+              return forward_ad.unpack_dual(k / forward_ad.make_dual(x, ones(2))).tangent
+    - expect: {slope(): [-4.0, 0.0]}
+    """
 
 
 def limited(steps: str, *names: str) -> dict[str, Any]:
@@ -74,6 +82,7 @@ def limited(steps: str, *names: str) -> dict[str, Any]:
         (WHOLE, "narrowing", ["x.argmax().dtype == torch.int64"]),
         (DRAWN, "forgetting", ["(x.grad - expected).abs().max().item()"]),
         (CHECKED, "rounding", ["autograd.gradcheck(lambda t: t.exp().sin() * 7, x)"]),
+        (ZEROS, "filling", ["slope()"]),
         (SHOWN, "unshown", ["['requires_grad=True' in text for text in shown]"]),
     ],
 )

@@ -412,10 +412,32 @@ def test_what_a_device_lacks_outside_of_operations_is_told_by_its_error(monkeypa
         assert Prober("cpu").why_raising([error]) == f"cpu lacks {name}: {error}"
 
 
+def test_zeros_that_formulas_cannot_skip_are_a_limit_where_they_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Recorder("cpu", lambda: None) as recorder:
+        torch._efficientzerotensor((2,), device="cpu")
+    assert "filling" not in Prober("cpu").limits(recorder.used)
+    monkeypatch.setattr(torch, "_efficientzerotensor", lambda size, device: torch.zeros(size, device=device))
+    why = "cpu lacks zero-tensors: Filled: zeros without memory are tensors like any others"
+    assert Prober("cpu").limits(recorder.used)["filling"] == why
+    assert "filling" not in Prober("cpu").limits(set())
+
+
 def test_a_device_that_fails_outside_of_threads_too_does_not_lack_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.Tensor, "__mul__", lambda *_: torch.ones(2) @ torch.ones(3))
     assert Prober("cpu").tried("threads") == ""
     assert Prober("cpu").tried("functionalization") == ""
+    assert Prober("cpu").tried("tracing") == ""
+
+
+def test_a_device_on_which_what_was_traced_raises_lacks_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def replayed(_: torch.Tensor) -> None:
+        raise AttributeError("'int' object has no attribute 'item'")
+
+    assert Prober("cpu").tried("tracing") == ""
+    monkeypatch.setattr(torch.jit, "trace", lambda *_, **__: replayed)
+    error = "AttributeError: 'int' object has no attribute 'item'"
+    assert Prober("cpu").why_raising([error]) == f"cpu lacks tracing: {error}"
+    assert Prober("cpu").why_raising(["RuntimeError: element 0 of tensors does not require grad"]) is None
 
 
 def test_another_dtype_than_was_asked_for_is_told_by_the_check_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
