@@ -91,7 +91,7 @@ class Diagnosis:
     def why_raised(self, errors: Dict[str, bool], call: Optional[Call], called: Optional[Call]) -> Optional[str]:
         """Return what the device lacks that raised one of these errors: by an operation, or by a function of torch."""
         if call is not None and message_of(call.error) in errors:
-            return self.prober.why_lacking(call)
+            return self.prober.why_lacking(call) or self.prober.why_raising(errors)
         why = next((message for message, may_be in errors.items() if may_be), None) or self.prober.why_raising(errors)
         if why is None and called is not None and message_of(called.error) in errors:
             why = self.prober.why_not_working(called)

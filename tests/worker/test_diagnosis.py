@@ -14,6 +14,7 @@ from torch._dynamo.exc import InternalTorchDynamoError
 from conformance.worker.diagnosis import Diagnosis, fails_as, text_behind
 from conformance.worker.features import FEATURES
 from conformance.worker.isolation import GlobalState
+from conformance.worker.lacking import message_of
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Call, Prober
 from conformance.worker.runner import Runner
@@ -101,6 +102,24 @@ def test_a_compiled_function_that_raises_is_excused_where_the_compiler_does_not_
     assert why(compiles, "y = fast(ones(2))") is None
     compiles = "fast = compiled(lambda t: t * 2, 'inductor')"
     assert why(compiles, "y = fast(ones(2))") == lacks.replace("compiler", "generated-code")
+
+
+def test_an_error_of_an_operation_that_works_is_excused_where_nothing_that_was_traced_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = AttributeError("'int' object has no attribute 'item'")
+
+    def refuse(_: str) -> None:
+        raise error
+
+    def why() -> str | None:
+        diagnosis = Diagnosis(Runner("meta", GlobalState(), Notes(), {}))
+        call = Call(torch.ops.aten.neg.default, ((torch.ones(1),), {}), error)
+        return diagnosis.why_raised({message_of(error): False}, call, None)
+
+    assert why() is None
+    monkeypatch.setitem(FEATURES, "tracing", refuse)
+    assert why() == f"meta lacks tracing: {message_of(error)}"
 
 
 @pytest.mark.parametrize("feature", ["compiler", "generated-code"])
