@@ -20,7 +20,7 @@ LACKS = re.compile(
     r"|Cannot access (?:data pointer|storage) of Tensor that doesn't have storage"
     r"|__torch_dispatch__ handlers returned NotImplemented"
     r"|during the functionalization pass\. For now, this is not supported"
-    r"|We only support functionalizing operators"
+    r"|We only support functionalizing operators|^Batching rule not implemented for aten::"
     r"|Expected tensor to have \w+ Backend, but got tensor with|^Unsupported dtype \w+"
     r"|Tried to use AMP with the|unsupported autocast device_type"
     r"|can't use the foreach API on \w+ tensors|^foreach=True is not supported with"

@@ -29,6 +29,7 @@ NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
         RuntimeError("The operator is not currently implemented for the MPS device"),
         RuntimeError("Operator 'aten::exp.out' is not implemented for torch_mcpu"),
         KeyError("Operator with name aten::angle has no lowering"),
+        RuntimeError("Batching rule not implemented for aten::x. We could not generate a fallback."),
         RuntimeError("_make_dual() during the functionalization pass. For now, this is not supported."),
         RuntimeError("User specified an unsupported autocast device_type 'npu'"),
         AssertionError("Tried to use AMP with the `npu` backend, but the backend has not registered a module"),
