@@ -96,7 +96,7 @@ def exported(function: Callable[..., Any], *inputs: torch.Tensor) -> Callable[..
     It comes as a function, since the module that it is leads to much else.
     """
 
-    class Exportable(torch.nn.Module):
+    class Exportable(torch.nn.Module):  # type: ignore[misc]  # torch has no types for it
         def forward(self, *given: torch.Tensor) -> Any:
             return function(*given)
 
