@@ -34,7 +34,8 @@ from conformance.worker.sandbox import MODULE, OPEN, Namespace, base_checker, re
 from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
-KINDS = frozenset({MODULE, "builtins", "torch._C._autograd"})  # modules of classes that type() shows
+# Modules of classes that type() shows, of which the compiler asks it too.
+KINDS = frozenset({MODULE, "builtins", "collections", "torch._C._autograd"})
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 # What may run a compiled function, by the module of torch's compiler that has it.
 BACKENDS = {"aot_eager": "debugging", "aot_eager_decomp_partition": "debugging", "inductor": "inductor"}
