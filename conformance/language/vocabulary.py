@@ -95,7 +95,7 @@ NAMES: dict[str, str] = {
     **{name: NAMESPACES[path].get(name, "2.0") for name, path in ROOTS.items() if path == "func"},
     "compiled": "2.0", "custom_op": "2.4", "exported": "2.6",
 }  # fmt: skip
-RESERVED = frozenset("torch nn F optim autograd log tensor super".split())
+RESERVED = frozenset("torch nn F optim autograd log tensor super type".split())
 BASES: frozenset[str] = EXCEPTIONS | frozenset(
     "object Module Sequential ModuleList ModuleDict Function InplaceFunction Tensor Parameter Optimizer".split()
 )

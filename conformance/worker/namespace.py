@@ -34,8 +34,7 @@ from conformance.worker.sandbox import MODULE, OPEN, Namespace, base_checker, re
 from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
-# Modules of classes that type() shows, of which the compiler asks it too.
-KINDS = frozenset({MODULE, "builtins", "collections", "torch._C._autograd"})
+KINDS = frozenset({MODULE, "builtins", "torch._C._autograd"})  # modules of classes that type() shows
 PLACE = types.ModuleType(MODULE)  # the module of compiled functions
 # What may run a compiled function, by the module of torch's compiler that has it.
 BACKENDS = {"aot_eager": "debugging", "aot_eager_decomp_partition": "debugging", "inductor": "inductor"}
@@ -96,6 +95,7 @@ def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
     # What the case calls like something of torch's is left as it is for functions that were compiled before.
     names.update({name: value for name, value in own["__builtins__"].items() if name not in own})
     names.update(needed, __builtins__=builtins)
+    names.pop("type", None)  # what the compiler writes calls Python's by this name; what the case says is __type__
 
     def opened(known: Any) -> Any:
         missing = sorted(set(foreign_names(known.__code__)) - own.keys() - own["__builtins__"].keys())
@@ -204,7 +204,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         names[name] = getattr(builtins, name)
     # torch's C++ code imports modules through the builtins of the calling frame; a case can't name `__import__`.
     names.update(
-        __import__=builtins.__import__, type=kind_of, device=device,
+        __import__=builtins.__import__, type=kind_of, __type__=kind_of, device=device,
         pickled=pickled, deepcopy=deepcopied, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
         exported=exported, custom_op=custom_op, derivatives=derivatives, global_state=global_state,
         in_mode=in_mode_of(device), wrapped=wrapped, unwrapped=unwrapped,

@@ -21,11 +21,12 @@ from conformance.language import vocabulary
 CLOSED = ("conformance.", "torch.fx.", "torch._ops")
 # What torch makes for a case and the case may give attributes, beside what it has made itself. Anything else that torch
 # has may be one object for all cases, such as a constraint of distributions.
-OPEN = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.autograd.function.FunctionCtx)
+OPEN = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
 # Whose attributes are torch's, though they are tensors and modules: a tensor of the compiler has the mode that made it.
 TRACED = ("torch.fx.", "torch._subclasses.")
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
+MADE = (MODULE, "torch.autograd.function")  # modules of classes, of the case and of contexts, which 2.10 traces by name
 EXPRESSION = "<case>"  # the file name of expressions
 # Where objects that a Function is given instead of its context have it, and the modules of their classes: in transforms
 # and under compiled autograd. They pass on what is read.
@@ -66,7 +67,9 @@ def guard(tree: ast.AST) -> None:
                 pending += [item for item in value if isinstance(item, ast.AST)]
             elif isinstance(value, ast.AST):
                 pending.append(value)
-        if isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.Name) and node.id == "type":
+            node.id = "__type__"  # what the compiler writes calls Python's by this name, in the same namespace
+        elif isinstance(node, ast.ClassDef):
             node.bases = [call_node("__base__", base) for base in node.bases]
         elif isinstance(node, ast.Attribute):
             if not isinstance(node.ctx, ast.Load):
@@ -96,7 +99,7 @@ def is_open(owner: Any) -> bool:
     """Whether a case may give an object attributes: it has made it, or torch has made it for this case."""
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE
-    if isinstance(owner, OPEN) or type(owner).__module__ == MODULE:
+    if isinstance(owner, OPEN) or type(owner).__module__ in MADE:
         return True
     held = getattr(owner, "__dict__", {})
     for kept, module in PASSED_ON.items():

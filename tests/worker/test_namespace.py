@@ -364,6 +364,26 @@ def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
         assert not Path(code.co_filename).exists()
 
 
+def test_what_the_compiler_writes_has_the_type_function_of_python(engine: Engine) -> None:
+    """It asks for the types of what torch keeps, such as the hooks of a module."""
+    steps = """
+- x = tensor([1.0, 2.0], requires_grad=True)
+- |
+  class Doubling(nn.Module):
+      def forward(self, t):
+          return t * 2
+  def f(t):
+      layer = Doubling()
+      layer.register_full_backward_hook(lambda module, given, got: (given[0] * 3,))
+      return layer(t)
+- compiled(f)(x).sum().backward()
+- expect: {x: {grad: 6}}
+- do: type(torch)
+  raises: {type: TypeError, match: is not part of the language}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
 def test_a_function_keeps_its_names_when_another_one_is_compiled(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -564,7 +584,7 @@ def test_a_namespace_holds_its_vocabulary_and_nothing_else(path: str) -> None:
 
 def test_nothing_is_offered_beyond_the_vocabulary() -> None:
     offered = offer("cpu", torch.Generator())
-    inside = {"__import__", "__build_class__", "__base__", "__readable__", "__writable__", "__tensor__"}
+    inside = {"__import__", "__build_class__", "__base__", "__readable__", "__writable__", "__tensor__", "__type__"}
     assert offered.keys() - vocabulary.NAMES.keys() - vocabulary.NAMESPACES["torch"].keys() == inside
 
 
