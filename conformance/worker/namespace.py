@@ -70,6 +70,11 @@ def kind_of(value: object) -> type:
     return kind
 
 
+def class_of(value: object) -> type:
+    """Return any object's class: for what the compiler writes into the namespace of a case, which says `__type__`."""
+    return type(value)
+
+
 def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
     """Return a function of the case as torch.compile() makes it; with aot_eager it is traced by autograd, run eagerly.
 
@@ -95,7 +100,6 @@ def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
     # What the case calls like something of torch's is left as it is for functions that were compiled before.
     names.update({name: value for name, value in own["__builtins__"].items() if name not in own})
     names.update(needed, __builtins__=builtins)
-    names.pop("type", None)  # what the compiler writes calls Python's by this name; what the case says is __type__
 
     def opened(known: Any) -> Any:
         missing = sorted(set(foreign_names(known.__code__)) - own.keys() - own["__builtins__"].keys())
@@ -204,7 +208,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         names[name] = getattr(builtins, name)
     # torch's C++ code imports modules through the builtins of the calling frame; a case can't name `__import__`.
     names.update(
-        __import__=builtins.__import__, type=kind_of, __type__=kind_of, device=device,
+        __import__=builtins.__import__, type=class_of, __type__=kind_of, device=device,
         pickled=pickled, deepcopy=deepcopied, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
         exported=exported, custom_op=custom_op, derivatives=derivatives, global_state=global_state,
         in_mode=in_mode_of(device), wrapped=wrapped, unwrapped=unwrapped,

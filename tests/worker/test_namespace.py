@@ -364,7 +364,7 @@ def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
         assert not Path(code.co_filename).exists()
 
 
-def test_what_the_compiler_writes_has_the_type_function_of_python(engine: Engine) -> None:
+def test_what_the_compiler_writes_has_a_type_function_for_all_objects(engine: Engine) -> None:
     """It asks for the types of what torch keeps, such as the hooks of a module."""
     steps = """
 - x = tensor([1.0, 2.0], requires_grad=True)
