@@ -74,7 +74,8 @@ TABLE: dict[Status, StatusRow] = {
     "timeout": StatusRow(
         sign="∞", verdict="broken", pytest="failed", severity=8, role="dark", badge="red",
         headline="the case did not end in time",
-        explanation="the case did not end within --case-timeout, and its worker was killed", ends_worker=True,
+        explanation="the case did not end within --case-timeout (four times that if code is generated), and was killed",
+        ends_worker=True,
     ),
     "flaky": StatusRow(
         sign="±", verdict="unsteady", pytest="failed", severity=5, role="red", badge="orange",
