@@ -111,7 +111,9 @@ class Diagnosis:
     def why_not_compiled(self, errors: Collection[str], behind: str, steps: Sequence[Any]) -> Optional[str]:
         """Return that nothing can be compiled for the device, if a compiled function has raised, caught or not."""
         raised = any(map(is_of_compiler, errors)) or ("except " in behind and "compiled(" in behind)
-        tried = ("compiler", "generated-code") if "inductor" in repr(steps) else ("compiler",)
+        # What takes operations apart asks, too, what code there is for the device.
+        generates = any(backend in repr(steps) for backend in ("inductor", "decomp_partition"))
+        tried = ("compiler", "generated-code") if generates else ("compiler",)
         lacks = next((each for each in tried if raised and self.prober.lacks(each)), None)
         return None if lacks is None else f"{self.device} lacks {lacks}: {self.prober.why_missing(lacks)}"
 

@@ -100,8 +100,9 @@ def test_a_compiled_function_that_raises_is_excused_where_the_compiler_does_not_
     assert why(compiles, "y = fast(ones(2))") is None
     monkeypatch.setitem(FEATURES, "generated-code", refuse)
     assert why(compiles, "y = fast(ones(2))") is None
-    compiles = "fast = compiled(lambda t: t * 2, 'inductor')"
-    assert why(compiles, "y = fast(ones(2))") == lacks.replace("compiler", "generated-code")
+    for backend in ("inductor", "aot_eager_decomp_partition"):
+        compiles = f"fast = compiled(lambda t: t * 2, '{backend}')"
+        assert why(compiles, "y = fast(ones(2))") == lacks.replace("compiler", "generated-code")
 
 
 def test_an_error_of_an_operation_that_works_is_excused_where_nothing_that_was_traced_runs(
