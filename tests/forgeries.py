@@ -41,7 +41,7 @@ SET = {
     "a name of the vocabulary": "ones = zeros\nexp = sin",
     "names of the vocabulary in a def": "def f():\n    global ones, zeros, exp\n    ones = zeros = exp = sin\nf()",
     "a class of the vocabulary's name": "class Tensor(object):\n    pass\nclass Parameter(object):\n    pass",
-    "builtins": "len = sum = max = isinstance = type = lambda *x: 1",
+    "builtins": "len = sum = max = isinstance = lambda *x: 1",
     "a parameter type's note": "t = optim.Optimizer.OptimizerPreHook\nt.note = 1",
     "a member of an enumeration": "p = torch.utils.checkpoint.CheckpointPolicy(0)\np.forward = 1",
     "an overload": "o = torch.ops.aten.alias\no.default = lambda *x: zeros(3)",
