@@ -372,11 +372,18 @@ whole = torch._decomp.decomposition_table[softmax]
 torch._decomp.decomposition_table[softmax] = lambda *args: whole(*args) / 2
 """,
     ),
-    "an exported program records nothing": fault(
+    "an exported program records what is not to be recorded": fault(
         "recorded-or-exported", """\
 from torch.export import ExportedProgram
 module = ExportedProgram.module
-ExportedProgram.module = lambda self, *args, **kwargs: torch.no_grad()(module(self, *args, **kwargs))
+def recording(self, *args, **kwargs):
+    made = module(self, *args, **kwargs)
+    for node in made.graph.nodes:
+        if "set_grad_enabled" in str(node.target):
+            node.args = (True, *node.args[1:])
+    made.recompile()
+    return made
+ExportedProgram.module = recording
 """,
     ),
     "a product of tensors without values has other strides": fault(
