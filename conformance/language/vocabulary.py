@@ -5,6 +5,8 @@ each release added. A case that uses a name is *unsupported* on an older build; 
 error. The parent refuses other names at load, the worker provides no others: data only, on Python 3.8.
 """
 
+from __future__ import annotations
+
 import json
 import os
 
