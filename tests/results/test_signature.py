@@ -176,6 +176,16 @@ def test_a_long_message_is_cut_between_words() -> None:
     assert len(text) <= LONGEST + 2
 
 
+def test_a_long_text_takes_no_longer_than_it_has_to() -> None:
+    """By the square of its length each of these would take hours."""
+    for part in ("x", "a/", "(", "[1]", "1."):
+        assert signature(raised(f"E: {part * 1_000_000}")).startswith("E: ")
+
+
+def test_a_version_of_thousands_of_digits_is_another() -> None:
+    assert signature(failed("x.version", "1", "9" * 5000)) == "version: another"
+
+
 def test_the_checks_are_those_of_cases() -> None:
     properties = load_schema("case.schema.json")["$defs"]["checks"]["properties"]
     assert set(properties) - {"rtol", "atol"} | {"log"} == set(CHECKS)
