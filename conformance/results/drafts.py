@@ -82,7 +82,12 @@ def entry_text(draft: Draft, review: date) -> str:
     title = "".join(each if each.isprintable() else "?" for each in "; ".join(draft.titles))
     count = "" if single else f"{len(draft.cases)} cases: "
     written = yaml.dump([entry], Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
-    return textwrap.indent(f"# {count}{title}\n{written}", "  ")
+    return textwrap.indent(f"# {count}{title}\n{escaped(written)}", "  ")
+
+
+def escaped(written: str) -> str:
+    """Return YAML in which direction marks and the like, which all stand within quotes, are escapes."""
+    return "".join(each if each.isprintable() or each == "\n" else f"\\U{ord(each):08x}" for each in written)
 
 
 def drafts_of(reports: Iterable[Report], known: KnownIssues | None = None) -> list[Draft]:
@@ -256,6 +261,12 @@ class Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
+Dumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"'
+    ),
+)
 Dumper.add_representer(Flow, lambda dumper, flow: dumper.represent_sequence("tag:yaml.org,2002:seq", flow, True))
 Dumper.add_representer(
     FlowMapping, lambda dumper, flow: dumper.represent_mapping("tag:yaml.org,2002:map", flow.items(), True)

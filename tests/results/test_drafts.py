@@ -223,5 +223,13 @@ def test_text_of_a_stranger_ends_no_comment() -> None:
     assert [line[:5] for line in text.splitlines()] == ["issue", "  # 2", "  - c", *["    " + key for key in "ttfrlr"]]
 
 
+def test_text_of_a_stranger_is_read_again_as_it_is_and_hides_nothing(tmp_path: Path) -> None:
+    for mark in "\u202e\u200b\u2066\ufeff\x1b\x85":
+        made = report({("a", CPU): failed(f"a.{mark}b", "1", "2")})
+        text = drafts_text([made], date(2026, 1, 1))
+        assert text.replace("\n", "").isprintable(), text
+        assert set(judged_by(text, tmp_path, made)) == {"known"}
+
+
 def test_nothing_red_makes_an_empty_list() -> None:
     assert drafts_text([on("2.0.1", GOOD)], date(2026, 1, 1)) == "issues: []\n"
