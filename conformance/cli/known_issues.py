@@ -8,6 +8,7 @@ from conformance.cli.input import add_reports, read, renames_of
 from conformance.cli.output import CommandError, put
 from conformance.language.errors import CaseFileError
 from conformance.language.files import ISSUES_FILE, shipped_cases
+from conformance.language.versions import version_of
 from conformance.results.drafts import drafts_text
 from conformance.results.known_issues import SHIPPED, KnownIssues, load_known_issues
 
@@ -34,12 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     given: str | None = options.known_issues
     known = None if given == NO_LIST else issues_in(given)
-    try:
-        reports = [report for _, report in read(options.reports)]
-        text = drafts_text(reports, date.today(), known, SHIPPED if given is None else "")
-    except ValueError as error:
-        raise CommandError(str(error), "known issues are of releases") from None
-    put(text, "utf-8")
+    reports = read(options.reports)
+    for name, report in reports:
+        try:
+            version_of(report.build.torch)
+        except ValueError as error:
+            raise CommandError(f"{name}: header.build.torch: {error}", "known issues are of releases") from None
+    put(drafts_text([report for _, report in reports], date.today(), known, SHIPPED if given is None else ""), "utf-8")
     return 0
 
 

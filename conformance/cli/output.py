@@ -13,6 +13,7 @@ from conformance.render.visible import printable, visible, without_commands
 from conformance.results.compact import Compact
 from conformance.results.store import text_of, write_whole
 
+LONGEST = 2000  # characters of a complaint
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -44,7 +45,9 @@ def forget_output() -> None:
 
 
 def complain(text: str) -> None:
+    """Print a line on standard error; of one as long as a stranger's file can make it the beginning and the end."""
     code = sys.stderr.encoding
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
     sys.stderr.write(printable(text, keep="").encode(code, "backslashreplace").decode(code) + "\n")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from conformance.language import vocabulary
 
@@ -56,8 +56,8 @@ def version_of(torch: str) -> Version:
     """
     try:
         return Version(torch)
-    except InvalidVersion:
-        begin = re.match(r"\d+\.\d+(\.\d+)?", torch)
+    except ValueError:  # it is none, or a number has thousands of digits
+        begin = re.match(r"\d{1,9}\.\d{1,9}(\.\d{1,9})?(?!\d)", torch)
         if begin is None:
             raise ValueError(f"expected a version such as 2.13.0, got {torch!r}") from None
         return Version(begin[0])

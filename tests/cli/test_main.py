@@ -174,6 +174,16 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return told.err
 
 
+def test_a_complaint_is_not_as_long_as_a_file_of_strangers_makes_it(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "long.json").write_text(f'{{"format": "{"x" * 100_000}"}}')
+    told = refused(capsys, "badge", "long.json")
+    assert "long.json: format 'xxx" in told
+    assert "xxx', expected 2" in told
+    assert len(told) < 3000
+
+
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("new", "status"), [("better.json", 0), ("old.json", 0), ("worse.json", 1)])
 @pytest.mark.parametrize("form", ["text", "markdown", "json"])
@@ -328,7 +338,7 @@ def test_known_issues_are_drafted_from_what_is_red(capsys: pytest.CaptureFixture
     drafted = capsys.readouterr().out
     assert drafted.startswith("include: [shipped]\nissues:\n")
     assert "  - case: b\n    targets: [cpu]\n    torch: '>=2.13'\n" in drafted
-    assert "expected a version" in refused(capsys, "known-issues", "hostile.json")
+    assert "hostile.json: header.build.torch: expected a version" in refused(capsys, "known-issues", "hostile.json")
 
 
 def test_what_a_list_describes_is_not_drafted(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

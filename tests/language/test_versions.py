@@ -64,6 +64,12 @@ def test_a_build_on_the_way_to_a_release_counts_as_that_release(torch: str) -> N
     assert not versions.holds("!=2.13", torch)
 
 
+@each("torch", ["9" * 5000, f"{'9' * 5000}.0", f"2.{'9' * 5000}", "foo", ""])
+def test_what_is_no_version_is_refused_with_an_example(torch: str) -> None:
+    with pytest.raises(ValueError, match="expected a version such as"):
+        versions.version_of(torch)
+
+
 def test_a_bound_that_names_a_nightly_tells_nightlies_apart() -> None:
     assert versions.holds(">=2.13.0.dev20260101", "2.13.0.dev20260101+cu130")
     assert versions.holds(">=2.13.0.dev20260101", "2.13.0")
