@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from conformance.cli.input import add_renames, load, renames_of, shipped, worded
+from conformance.cli.input import add_renames, json_files_in, load, renames_of, shipped, worded
 from conformance.cli.output import CommandError, json_text, put
 from conformance.cli.progress import doing, following
 from conformance.language.renames import Renames
@@ -70,7 +70,7 @@ def difference(old: Path, new: Path, renames: Renames) -> Difference:
 
 def differences(old: Path, new: Path, renames: Renames) -> Differences:
     """Return the differences between the files of two directories that are named alike."""
-    before, after = ({path.name: path for path in sorted(place.glob("*.json"))} for place in (old, new))
+    before, after = ({path.name: path for path in json_files_in(place)} for place in (old, new))
     if not after:
         raise CommandError(f"{new}: there is no *.json in this directory", "name a report, or where reports are")
     found = {

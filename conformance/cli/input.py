@@ -55,10 +55,18 @@ def renames_of(own: Path | None) -> Renames:
 def files_at(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the files of reports among paths, and those in directories among them."""
     for path in paths:
-        files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        files = json_files_in(path) if path.is_dir() else [path]
         if not files:
             raise CommandError(f"{path}: there is no *.json in this directory", "name a report, or where reports are")
         yield from files
+
+
+def json_files_in(directory: Path) -> list[Path]:
+    """Return the *.json of a directory; one that can't be read is an error, where glob() takes it for an empty one."""
+    try:
+        return sorted(path for path in directory.iterdir() if path.suffix == ".json")
+    except OSError as error:
+        raise CommandError(f"{directory}: can't be read: {error.strerror}", "expected a directory of reports") from None
 
 
 def case_files_at(places: Iterable[Path]) -> Iterator[Path]:

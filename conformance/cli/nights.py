@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from conformance.cli.input import add_reports, read
+from conformance.cli.input import add_reports, json_files_in, read
 from conformance.cli.output import CommandError, put, save
 from conformance.results.nights import MOST_NIGHTS, Nights, load_nights, nights_text, with_night
 from conformance.results.store import ReportError
@@ -45,4 +45,4 @@ def records_in(directory: Path) -> list[Nights]:
     """Return the records in a directory."""
     if not directory.is_dir():
         raise CommandError(f"{directory}: there is no such directory", "`nights -o DIRECTORY` makes it")
-    return [record_at(path) for path in sorted(directory.glob("*.json"))]
+    return [record_at(path) for path in json_files_in(directory)]

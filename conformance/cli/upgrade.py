@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from conformance.cli.diff import difference
-from conformance.cli.input import add_renames, load, renames_of
+from conformance.cli.input import add_renames, json_files_in, load, renames_of
 from conformance.cli.output import CommandError, put, save
 from conformance.cli.progress import doing, following
 from conformance.language.renames import Renames
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 def write_guides(reports: Path, output: Path, renames: Renames) -> None:
     """Write a guide for each release that reports in a directory are of, but the first, from the one before."""
     of_release = {}
-    for path in following(sorted(reports.glob("*.json")), "reading reports"):
+    for path in following(json_files_in(reports), "reading reports"):
         build = load(path).build
         if not build.backends:
             of_release[release_key(build)[0]] = path

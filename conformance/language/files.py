@@ -1,9 +1,11 @@
 """Finds case files: those of the suite, and those at the paths that a user names."""
 
 import glob
+import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 from conformance.language.modes import MODES_FILE, Exemption, load_exemptions
 from conformance.language.reader import parse_cases
@@ -56,9 +58,20 @@ def holds_case_files(path: Path) -> bool:
 
 
 def case_files(places: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files among `places`, and the case files in directories among them."""
+    """Yield the files among `places`, and the case files in directories among them.
+
+    Raise OSError for a directory that can't be read, which pathlib's own search takes for an empty one.
+    """
     for place in places:
-        yield from sorted(filter(is_case_file, place.rglob("*"))) if place.is_dir() else [place]
+        yield from sorted(filter(is_case_file, files_below(place))) if place.is_dir() else [place]
+
+
+def files_below(directory: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> NoReturn:
+        raise error
+
+    for place, _, names in os.walk(directory, onerror=refuse):
+        yield from (Path(place, name) for name in names)
 
 
 def rules_for(file: Path) -> dict[str, Rule]:

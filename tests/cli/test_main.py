@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -9,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +174,36 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert told.err.startswith("error: ")
     assert "\nhint: " in told.err
     return told.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "report {}", "summary {}", "merge {}", "diff {} {}", "diff {} .", "diff . {}", "upgrade -o out {}",
+        "report --nights {} old.json", "check {}", "history {}", "list --file {}", "try {}",
+    ],
+)  # fmt: skip
+def test_a_directory_that_can_not_be_read_is_not_taken_for_an_empty_one(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (here / "closed").mkdir()
+    (here / "broken.json").unlink()
+    for name in ("scandir", "listdir"):
+        monkeypatch.setattr(os, name, closed(getattr(os, name)))
+    told = refused(capsys, *command.format("closed", "closed").split())
+    assert told.startswith("error: closed: ")
+    assert "Permission denied" in told
+
+
+def closed(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function of `os` to which a directory is closed that root's own tests could read."""
+
+    def look(place: Any = ".") -> Any:
+        if Path(place).name == "closed":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+        return function(place)
+
+    return look
 
 
 def test_a_complaint_is_not_as_long_as_a_file_of_strangers_makes_it(

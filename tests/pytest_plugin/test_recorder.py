@@ -66,6 +66,16 @@ def test_a_run_without_a_report_is_not_green_and_tells_its_outcomes(session: Ses
 
 
 @pytest.mark.slow
+def test_a_part_whose_report_has_no_place_tells_its_outcomes(session: Session) -> None:
+    """Whether a page is there can't be seen in such a place."""
+    session.cases(first=GOOD, second=GOOD)
+    result = session.run("--report", "x" * 300, "-k", "second")
+    assert result.status == 1, result.output
+    assert "Tests  1 pass" in result.output
+    assert "no report: " in result.output
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("for_good", ["", "1"], ids=["once", "for good"])
 def test_whichever_write_of_a_run_fails_its_report_is_whole_or_it_is_not_green_and_an_earlier_one_stays(
     session: Session, monkeypatch: pytest.MonkeyPatch, for_good: str
