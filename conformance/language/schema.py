@@ -93,6 +93,8 @@ def validator_of(schema: dict[str, Any]) -> Validator:
             steps.append(pattern(part))
         if "minimum" in part:
             steps.append(minimum(part["minimum"]))
+        if "maximum" in part:
+            steps.append(maximum(part["maximum"]))
         if "items" in part or "minItems" in part:
             steps.append(items(part, build(part["items"]) if "items" in part else None))
         if "object" in types:
@@ -248,6 +250,14 @@ def minimum(least: int) -> Validator:
     def check(node: Node, path: str, report: Reporter) -> None:
         if type(node.value) in (int, float) and not node.value >= least:
             report(node, path, f"expected a number of at least {least}, got {quoted_value(node.value)}")
+
+    return check
+
+
+def maximum(most: int) -> Validator:
+    def check(node: Node, path: str, report: Reporter) -> None:
+        if type(node.value) in (int, float) and node.value > most:
+            report(node, path, f"expected a number of at most {most}, got {quoted_value(node.value)}")
 
     return check
 

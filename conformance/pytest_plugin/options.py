@@ -11,12 +11,23 @@ from conformance.model.build import DTYPES, IN_TREE
 from conformance.model.mode import MODES
 from conformance.model.shard import Shard, shard
 
+MOST_SECONDS = 86_400.0  # that a case may have, a day; systems can't wait longer than some weeks
+MOST_MEMORY = 1_048_576.0  # GiB of a worker, more than any machine has
 
-def positive(text: str) -> float:
+
+def positive(text: str, most: float) -> float:
     with suppress(ValueError):
-        if float(text) > 0:
+        if 0 < float(text) <= most:
             return float(text)
-    raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    raise argparse.ArgumentTypeError(f"expected a number above 0 and up to {most:.0f}, got {text!r}")
+
+
+def seconds(text: str) -> float:
+    return positive(text, MOST_SECONDS)
+
+
+def gibibytes(text: str) -> float:
+    return positive(text, MOST_MEMORY)
 
 
 def positive_count(text: str) -> int:
@@ -93,7 +104,7 @@ def add_options(parser: pytest.Parser) -> None:
         "in or above each case file's directory, and those of the profile)",
     )  # fmt: skip
     group.addoption(
-        "--case-timeout", metavar="SECONDS", type=positive,
+        "--case-timeout", metavar="SECONDS", type=seconds,
         help="kill the worker when a case takes longer than this, or than four times this where it generates code "
         "(default: what the profile says, or 60)",
     )  # fmt: skip
@@ -103,7 +114,7 @@ def add_options(parser: pytest.Parser) -> None:
         "1 in each process of pytest-xdist); an accelerator is used by one of them for each card",
     )  # fmt: skip
     group.addoption(
-        "--worker-memory", metavar="GIB", type=positive, default=16.0,
+        "--worker-memory", metavar="GIB", type=gibibytes, default=16.0,
         help="let a worker have no more memory than this, on Linux where no accelerator is used; an allocation that "
         "needs more is an error of its case (default: 16)",
     )  # fmt: skip

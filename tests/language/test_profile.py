@@ -77,6 +77,7 @@ def test_entries_of_known_issues_may_stand_in_it(tmp_path: Path) -> None:
             "1:22: setup: expected a module and a name in it, such as torch_npu:__version__, got 'begin'",
         ),
         ("{device: npu, seconds: 0}", "1:24: seconds: expected a number of at least 1, got 0"),
+        ("{device: npu, seconds: .inf}", "1:24: seconds: expected a number of at most 86400, got inf"),
         (
             "{device: npu, known_issues: 3}",
             "1:29: known_issues: expected the path of a list of known issues, got 3 (quote it)",

@@ -23,7 +23,7 @@ CASE_FILES = list(case_files([ROOT / "cases"]))
 # What the loader refuses beyond JSON Schema, to which 1.0 is a whole number and which knows no NaN.
 STRICTER = frozenset({"nan-tolerance"})
 KEYWORDS = frozenset(
-    """$schema $defs $ref title description type enum pattern minLength minimum items minItems properties
+    """$schema $defs $ref title description type enum pattern minLength minimum maximum items minItems properties
     additionalProperties required minProperties anyOf oneOf examples""".split()
 )
 CASE_SCHEMA = load_schema("case.schema.json")
@@ -218,6 +218,7 @@ def test_a_mistake_is_reported_against_the_branch_that_was_meant() -> None:
         ({"type": "string", "pattern": "^a+$", "title": "only a"}, "ab", "expected only a, got 'ab'"),
         ({"type": "string", "minLength": 1}, "", "expected text that isn't empty, got ''"),
         ({"type": "number", "minimum": 0}, -1, "expected a number of at least 0, got -1"),
+        ({"type": "number", "maximum": 9}, 10, "expected a number of at most 9, got 10"),
         ({"type": "array", "minItems": 1}, [], "expected a list of at least 1, got an empty list"),
         ({"type": "object", "minProperties": 1}, {}, "expected at least 1 key, got an empty mapping"),
         ({"type": ["string", "null"]}, True, "expected text or null, got true (quote it)"),
