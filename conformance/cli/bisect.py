@@ -40,13 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         releases = load_releases().between(options.good, options.bad)
+        if len(releases) < 2:  # before the cases are read, which takes long
+            raise CommandError(f"{options.good} and {options.bad} are one release", "name one on which the case fails")
         trial = Trial(options.case, options.target, lambda line: put(f"{line}\n"), doing, trusts=options.trust)
     except ValueError as error:
         raise CommandError(str(error), "releases are such as 2.6.0, and targets such as cpu-float32") from None
     except (UnknownCase, CaseFileError) as error:
         raise CommandError(str(error), "`cases` prints where the cases are") from None
-    if len(releases) < 2:
-        raise CommandError(f"{options.good} and {options.bad} are one release", "name one on which the case fails")
     is_old_good = releases[0].torch == options.good
     try:
         found = trial.search(releases, is_old_good=is_old_good, kept=options.environments)

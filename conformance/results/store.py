@@ -109,9 +109,12 @@ def encoded(value: Any) -> str:
 def write_whole(path: Path, content: str | Iterable[bytes], *, is_durable: bool = False) -> None:
     """Write a file that is never seen half-written: under another name first, then in its place.
 
-    One that `is_durable` is on the disk when this returns, and not in the system's memory alone.
+    One that `is_durable` is on the disk when this returns, and not in the system's memory alone. What is there and is
+    no file, such as a device or a pipe, stays: root would put a file in its place.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "what is there is no file")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")  # numbers of other hosts recur
     try:
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

@@ -344,6 +344,20 @@ def test_an_outcome_in_a_report_says_whose_it_is() -> None:
     assert FULL.outcomes[0] == Outcome(case="a", target=CPU, status="pass", seconds=0.5)
 
 
+def test_what_is_there_and_is_no_file_stays(tmp_path: Path) -> None:
+    """In the place of /dev/null root would find a file from then on."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(OSError, match="what is there is no file"):
+            write_whole(path, "text")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_what_is_no_file_or_too_large_is_no_report_and_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
