@@ -6,6 +6,7 @@ an argument holds cases, so that it imports torch while the case files are read.
 
 import dataclasses
 import gc
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import date
@@ -282,6 +283,8 @@ class RunHooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if isinstance(sys.exc_info()[1], KeyboardInterrupt):  # another one, before pytest had noted the first
+            session.exitstatus = exitstatus = pytest.ExitCode.INTERRUPTED
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.config.option.shard and self.collected:
             session.exitstatus = exitstatus = pytest.ExitCode.OK  # with few cases a shard may be empty
         if self.recorder is not None and exitstatus in GREEN and any(self.complaints()):

@@ -65,6 +65,27 @@ def test_a_run_without_a_report_is_not_green_and_tells_its_outcomes(session: Ses
         assert "no report: " in result.output
 
 
+TWICE = """
+def pytest_runtest_teardown(item):
+    if "first" in item.name:
+        raise KeyboardInterrupt
+
+def pytest_keyboard_interrupt():
+    raise KeyboardInterrupt
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_interrupted_twice_is_not_over_and_can_be_resumed(session: Session) -> None:
+    session.cases(first=GOOD, second=GOOD)
+    session.write("conftest.py", TWICE)
+    report = session.run().report
+    assert report is not None
+    assert report["footer"]["exit_status"] == pytest.ExitCode.INTERRUPTED
+    session.write("conftest.py", "")
+    assert "resumed: the run of" in session.run("--resume").output
+
+
 @pytest.mark.slow
 def test_a_part_whose_report_has_no_place_tells_its_outcomes(session: Session) -> None:
     """Whether a page is there can't be seen in such a place."""
