@@ -63,6 +63,7 @@ exit statuses: those of pytest for `run`; 0 for done, 1 for `diff` when somethin
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
+    open_closed()
     try:
         try:
             return perform(list(sys.argv[1:] if arguments is None else arguments))
@@ -83,6 +84,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         complain("error: out of memory")
     return 2
+
+
+def open_closed() -> None:
+    """Open what was closed of the standard streams (`<&-`, `>&-`), for which Python has None.
+
+    There is nothing to read then, a complaint goes nowhere, and output can't be written, which is an error.
+    """
+    for name, mode, access in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
 
 
 def named(error: OSError) -> str:

@@ -206,6 +206,23 @@ def closed(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return look
 
 
+@pytest.mark.parametrize(
+    ("command", "status", "told"),
+    [
+        ("badge old.json >&-", 2, "error: the output can't be written: "),
+        ("badge absent.json 2>&-", 2, ""),
+        ("diff old.json old.json 2>&-", 0, ""),
+        ("badge absent.json <&- >&-", 2, "error: absent.json: can't be read"),
+    ],
+)
+def test_a_stream_that_is_closed_is_no_traceback(here: Path, command: str, status: int, told: str) -> None:
+    line = f"{shlex.quote(sys.executable)} -m conformance {command}"
+    done = run("sh", "-c", line, directory=here, path=ROOT)
+    assert done.returncode == status, done.stderr
+    assert done.stderr.startswith(told)
+    assert "Traceback" not in done.stderr
+
+
 def test_a_complaint_is_not_as_long_as_a_file_of_strangers_makes_it(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
