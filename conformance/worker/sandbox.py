@@ -110,11 +110,11 @@ def is_open(owner: Any) -> bool:
 
 def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
     """Return a function that returns its argument if it may be a base class: one of `names` or of the case."""
-    # The compiler of 2.10 can't compare with Function, and a set comes to it or not by where classes are in memory.
-    allowed = {f"{each.__module__}.{each.__qualname__}" for each in names}
+    # By name: the compiler of 2.10 can't compare with Function, and that of 2.3 reads no __qualname__.
+    allowed = {f"{each.__module__}.{each.__name__}" for each in names}
 
     def base(cls: Any) -> Any:
-        if isinstance(cls, type) and (cls.__module__ == MODULE or f"{cls.__module__}.{cls.__qualname__}" in allowed):
+        if isinstance(cls, type) and (cls.__module__ == MODULE or f"{cls.__module__}.{cls.__name__}" in allowed):
             return cls
         raise TypeError(f"a case can't derive a class from {cls!r}")
 
