@@ -48,7 +48,8 @@ def run(
 ) -> tuple[int, str, dict[str, Any]]:
     """Run the suite on the device; return the exit status, what was printed, and the outcomes by case."""
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={library / 'cache'}", "--report", str(directory)),
+        *(sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={library / 'cache'}", "--page", "never"),
+        *("--report", str(directory)),
         *(given or ("--device", "toy", "--device-module", "toy_backend")),
         *arguments,
     ]

@@ -8,11 +8,11 @@ from pathlib import Path
 from conformance.cli.output import CommandError
 from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, load_cases, shipped_cases
+from conformance.language.files import case_files, load_cases, shipped_cases, shipped_files_with
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
 from conformance.language.rules import RULES_FILE, load_rules
 from conformance.model.case import Case
-from conformance.model.report import Report, case_record
+from conformance.model.report import Report, Revision, case_record
 from conformance.model.rule import Rule
 from conformance.results.compact import filled, has_bare
 from conformance.results.renamed import joined
@@ -101,6 +101,14 @@ def worded(reports: list[Report]) -> list[Report]:
         return reports
     cases, rules = shipped()
     return filled(reports, [case_record(case, rules) for case in cases], rules.values())
+
+
+def shipped_of(reports: Iterable[Report]) -> dict[Revision, Case]:
+    """Return the suite's cases of which reports tell, as far as they are still the same; others are not looked for."""
+    wanted = {(case.id, case.digest) for report in reports for case in report.cases}
+    files = following(shipped_files_with({name for name, _ in wanted}), "loading cases")
+    found = {(case.id, case.digest): case for case in load_cases(files, shipped_cases().parent)}
+    return {revision: found[revision] for revision in wanted & found.keys()}
 
 
 @cache

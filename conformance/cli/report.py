@@ -4,7 +4,7 @@ import argparse
 from operator import itemgetter
 from pathlib import Path
 
-from conformance.cli.input import add_renames, add_reports, read, renames_of, shipped
+from conformance.cli.input import add_renames, add_reports, read, renames_of, shipped_of
 from conformance.cli.nights import records_in
 from conformance.cli.output import CommandError, put, save
 from conformance.cli.progress import doing, following
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     if options.without_machines:
         found = [without_machine(report) for report in found]
     nights = records_in(options.nights) if options.nights is not None else []
-    cases = {(case.id, case.digest): case for case in shipped()[0]}
+    cases = shipped_of(found)
     scripts = {revision: script_for(cases[revision]) for revision in following(cases, "writing scripts", itemgetter(0))}
     suite = Suite(script_of=scripts.get, case_of=cases.get)
     with doing(f"writing {options.output}"):

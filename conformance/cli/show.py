@@ -1,13 +1,12 @@
 """Prints a case as plain torch, with its rules."""
 
 import argparse
-import re
 from pathlib import Path
 
 from conformance.cli.output import CommandError, put
 from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError, did_you_mean
-from conformance.language.files import case_files, load_cases, rules_for, shipped_cases
+from conformance.language.files import ids_by_shipped_file, load_cases, rules_for, shipped_cases, shipped_files_with
 from conformance.language.rules import RULES_FILE, load_rules
 from conformance.language.versions import version_of
 from conformance.model.case import Case
@@ -24,7 +23,6 @@ and expects, as plain torch.
 
 exit statuses: 0 printed; 2 there is no such case, or that release can't run it
 """
-ID = re.compile(r"^ +- id: *(\S+)", re.MULTILINE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,12 +54,9 @@ def case_of(named: str) -> Case:
     file, _, name = named.rpartition("::")
     if file:
         return case_in(Path(file), name)
-    place = shipped_cases()
-    ids = {path: set(ID.findall(path.read_text(encoding="utf-8"))) for path in case_files([place])}
-    likely = [path for path, own in ids.items() if any(part_of(each, name) for each in own)]
-    cases = {case.id: case for case in loaded(likely, place)}
+    cases = {case.id: case for case in loaded(shipped_files_with([name]), shipped_cases())}
     if name not in cases:
-        known = {*cases, *(each for own in ids.values() for each in own)}
+        known = {*cases, *(each for own in ids_by_shipped_file().values() for each in own)}
         hint = did_you_mean(name, known) or "the page and `rules WORDS` name cases"
         raise CommandError(f"there is no case {name!r}", hint)
     return cases[name]
@@ -80,11 +75,6 @@ def case_in(file: Path, name: str) -> Case:
             f"there is no case {name!r} in {file}", did_you_mean(name, cases) or f"it has {', '.join(cases)}"
         )
     return cases[name]
-
-
-def part_of(written: str, name: str) -> bool:
-    """Whether an id in a file can be that of a case, or of an entry that is written out to it and others."""
-    return name == written or name.startswith(f"{written}-") or name.endswith(f"-{written}")
 
 
 def loaded(files: list[Path], place: Path) -> list[Case]:

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ SUFFIXES = (".yaml", ".yml")
 ISSUES_FILE = "known-issues.yaml"
 LEFT_OUT_FILE = "left-out.txt"  # the ids of the cases that `--quick` leaves out
 NOT_CASES = (RULES_FILE, ISSUES_FILE, RENAMES_FILE, MODES_FILE)
+ID = re.compile(r"(?:^|[\s{,])id: *([^\s,}]+)")  # wherever in an entry it stands
 PACKAGE = Path(__file__).parent.parent
 SHIPPED_CASES = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in a checkout
 
@@ -26,6 +28,26 @@ SHIPPED_CASES = (PACKAGE / "cases", PACKAGE.parent / "cases")  # in a wheel; in 
 def shipped_cases() -> Path:
     """Return the directory of the suite's own cases."""
     return next(path for path in SHIPPED_CASES if (path / RULES_FILE).is_file())
+
+
+@cache
+def ids_by_shipped_file() -> dict[Path, frozenset[str]]:
+    """Return the ids in each of the suite's files as they are written there: of entries for several cases, a part."""
+    return {path: frozenset(ID.findall(path.read_text(encoding="utf-8"))) for path in case_files([shipped_cases()])}
+
+
+def shipped_files_with(names: Iterable[str]) -> list[Path]:
+    """Return those of the suite's files that can have cases with these ids."""
+    likely = {part for name in names for part in parts_of(name)}
+    return [path for path, ids in ids_by_shipped_file().items() if not likely.isdisjoint(ids)]
+
+
+def parts_of(name: str) -> Iterator[str]:
+    """Yield the ids of entries that can be written out to the case `name` and others: what begins or ends its words."""
+    words = name.split("-")
+    for count in range(1, len(words) + 1):
+        yield "-".join(words[:count])
+        yield "-".join(words[-count:])
 
 
 @cache

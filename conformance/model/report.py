@@ -25,6 +25,7 @@ FORMAT: Final = 2
 TIME = {"format": "date-time"}
 
 Pair = tuple[str, str]  # a case's id and a target
+Revision = tuple[str, str]  # a case's id and digest
 
 
 class SuiteVersion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

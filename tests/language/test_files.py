@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from shipped import all_cases
 
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, load_cases
+from conformance.language.files import case_files, load_cases, shipped_cases, shipped_files_with
 
 CASES = """\
 topic: T
@@ -29,6 +30,16 @@ def test_a_directory_has_its_case_files_and_no_others(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     named = tmp_path / "c.json"
     assert [path.name for path in case_files([tmp_path, named])] == ["a.yml", "b.yaml", "c.json"]
+
+
+def test_the_file_of_each_shipped_case_is_known_by_its_id() -> None:
+    place = shipped_cases().parent
+    cases = all_cases()
+    sample = cases[:: max(1, len(cases) // 500)]
+    named = {case.id: [str(path.relative_to(place)) for path in shipped_files_with([case.id])] for case in sample}
+    assert [case.id for case in sample if case.file not in named[case.id]] == []
+    assert sum(map(len, named.values())) < 2 * len(sample)
+    assert shipped_files_with(["no-such-case"]) == []
 
 
 def test_cases_may_cite_the_shipped_rules_and_those_beside_them(tmp_path: Path) -> None:

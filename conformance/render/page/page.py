@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from conformance import __version__
 from conformance.model.case import Case
-from conformance.model.report import CaseRecord, Report, now
+from conformance.model.report import CaseRecord, Report, Revision, now
 from conformance.model.status import STATUSES
 from conformance.render.page.details import NOTHING_KEPT, Keepers, details_of, inputs_of
 from conformance.render.page.expected import expected_of
@@ -32,8 +32,6 @@ from conformance.render.script.script import Script, snippets_for
 from conformance.render.visible import visible
 from conformance.results.nights import Nights
 from conformance.results.store import encoded
-
-Revision = tuple[str, str]  # a case's id and digest
 
 TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = "dom view data search find matrix form changes graph nights case build verdict main".split()
