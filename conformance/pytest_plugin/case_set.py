@@ -255,19 +255,42 @@ class CaseSet:
 
     def script(self, revision: tuple[str, str]) -> Script | None:
         """Return the stand-alone script of the case with this id and digest, if it has been read."""
-        from conformance.render.script.script import Script, script_for  # noqa: PLC0415 - only the page needs them
-
         case = self.listed_revision(revision)
         if case is None:
             return None
-        part = file, covered = case.file, case.is_covered
+        part = case.file, case.is_covered
         if part != self.scripts[0]:
-
-            def made() -> Blocks:
-                return blocks_of([script_for(each) for each in self.whole(file, covered=covered)])
-
-            self.scripts = part, Packed(Script, self.cache.kept(Blocks, (self.facts[part], "scripts"), made))
+            self.scripts = part, self.scripts_in(part)
         return self.scripts[1][case.place]
+
+    def scripts_in(self, part: tuple[str, bool]) -> Sequence[Script]:
+        """Return the scripts of the cases of a file that has been read, or of those of them that are covered."""
+        from conformance.render.script.script import Script, script_for  # noqa: PLC0415 - only the page needs them
+
+        def made() -> Blocks:
+            file, covered = part
+            return blocks_of([script_for(each) for each in self.whole(file, covered=covered)])
+
+        return Packed(Script, self.cache.kept(Blocks, (self.facts[part], "scripts"), made))
+
+    def write_ahead(self) -> None:
+        """Cache the scripts of all cases that have been read if these are many bytes, the largest file first."""
+        waiting: list[tuple[int, Path, bool]] = []
+        for path in self.loaded():
+            for covered in [False, True] if self.number_covered(path) else [False]:
+                with suppress(OSError):
+                    facts = self.facts_of(path, content_of(path), covered=covered)
+                    entry = self.cache.entry(Blocks, (facts, "scripts"))
+                    if entry is not None and not entry.exists():
+                        waiting.append((path.stat().st_size, path, covered))
+        if sum(size for size, _, _ in waiting) > WORTH_A_PROCESS:
+            waiting.sort(reverse=True)
+            work_side_by_side([partial(self.write_scripts, path, covered=covered) for _, path, covered in waiting])
+
+    def write_scripts(self, path: Path, *, covered: bool) -> None:
+        if covered:
+            self.covered(path)
+        self.scripts_in((self.name_of(path), covered))
 
     @staticmethod
     def duplicate(case: ListedCase, first: ListedCase) -> Problem:

@@ -171,6 +171,7 @@ class Recorder:
             except CaseFileError:
                 if path_of_cases not in read_before:
                     del known.read[path_of_cases]  # this run didn't collect it, so it must not fail the run
+        known.write_ahead()
         report = replace(report, cases=tuple(report.cases))
         *published, own = joined([*published, report], known.all_renames())
         drawings = PageCache[Any](known.cache, Any, own.build, forgets=False)

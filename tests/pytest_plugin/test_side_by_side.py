@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sessions import Session
+from sessions import PAIRS, Session
 
 from conformance.pytest_plugin import case_set, side_by_side
 from conformance.pytest_plugin.case_set import CaseSet
@@ -89,3 +89,25 @@ def test_files_that_are_read_ahead_are_read_once_and_as_always(tmp_path: Path, m
     ahead.load_ahead([*paths, tmp_path / "bad.yaml", tmp_path / "missing.yaml"])
     monkeypatch.setattr(case_set, "loaded_from", lambda *_, **__: pytest.fail("read again"))
     assert [ahead.cases(path) for path in paths] == expected
+
+
+def test_scripts_that_are_written_ahead_are_those_of_each_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = Session(tmp_path)
+    paths = [files.write("pairs.yaml", PAIRS), files.cases(name="other.yaml", other=CASE)]
+
+    def read(cache: str) -> tuple[CaseSet, list[tuple[str, str]]]:
+        read = CaseSet(tmp_path, tmp_path / cache)
+        return read, [(case.id, case.digest) for path in paths for case in (*read.cases(path), *read.covered(path))]
+
+    alone, revisions = read("one")
+    expected = [alone.script(revision) for revision in revisions]
+    monkeypatch.setattr(case_set, "WORTH_A_PROCESS", 0)
+    ahead = CaseSet(tmp_path, tmp_path / "other")
+    assert len([ahead.cases(path) for path in paths]) == 2
+    ahead.write_ahead()
+    monkeypatch.setattr("conformance.render.script.script.script_for", lambda _: pytest.fail("written again"))
+    monkeypatch.setattr(case_set, "loaded_from", lambda *_, **__: pytest.fail("read again"))
+    assert [ahead.script(revision) for revision in revisions] == expected
+    assert None not in expected
+    monkeypatch.setattr(case_set, "work_side_by_side", lambda _: pytest.fail("nothing is left to do"))
+    ahead.write_ahead()
