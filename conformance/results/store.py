@@ -110,10 +110,11 @@ def write_whole(path: Path, content: str | Iterable[bytes], *, is_durable: bool 
     """Write a file that is never seen half-written: under another name first, then in its place.
 
     One that `is_durable` is on the disk when this returns, and not in the system's memory alone. What is there and is
-    no file, such as a device or a pipe, stays: root would put a file in its place.
+    no file, such as a device or a pipe, stays: root would put a file in its place, and in that of /dev/stdout.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not path.is_file() and not path.is_dir():
+    is_stream = path.is_symlink() and os.readlink(path).startswith("/proc/")  # noqa: PTH115 - a text is what is asked for
+    if is_stream or (path.exists() and not path.is_file() and not path.is_dir()):
         raise OSError(errno.EINVAL, "what is there is no file")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")  # numbers of other hosts recur
     try:

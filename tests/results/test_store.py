@@ -350,12 +350,16 @@ def test_what_is_there_and_is_no_file_stays(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     link = tmp_path / "link"
     link.symlink_to(pipe)
-    for path in (pipe, link):
-        with pytest.raises(OSError, match="what is there is no file"):
-            write_whole(path, "text")
+    stream = tmp_path / "stream"
+    with (tmp_path / "output").open("w") as output:
+        stream.symlink_to(f"/proc/self/fd/{output.fileno()}")  # as /dev/stdout is one
+        for path in (pipe, link, stream):
+            with pytest.raises(OSError, match="what is there is no file"):
+                write_whole(path, "text")
     assert pipe.is_fifo()
     assert link.is_symlink()
-    assert len(list(tmp_path.iterdir())) == 2
+    assert stream.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_what_is_no_file_or_too_large_is_no_report_and_is_not_waited_for(
