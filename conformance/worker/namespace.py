@@ -96,7 +96,12 @@ def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
     # case, but is always the same object: some compilers remember the module of a name and refuse another one.
     sys.modules[MODULE] = PLACE
     names = vars(PLACE)
-    needed = {name: own[name] for name in names_needed(function.__code__, own)}
+    looked_up = names_looked_up(function.__code__, own)
+    # Methods of the case's classes keep the globals that they have, of which it takes those alone for no builtins.
+    offered = own["__builtins__"]
+    own.update({name: offered[name] for name in looked_up & offered.keys() - own.keys() - vars(builtins).keys()})
+    # What is held beside these names would not be freed before the case ends.
+    needed = {name: own[name] for name in looked_up & own.keys()}
     # What the case calls like something of torch's is left as it is for functions that were compiled before.
     names.update({name: value for name, value in own["__builtins__"].items() if name not in own})
     names.update(needed, __builtins__=builtins)
@@ -136,18 +141,15 @@ def unnest(backend: Any) -> None:
             each.pop("bw_compiler", None)
 
 
-def names_needed(code: Any, own: Dict[str, Any]) -> Set[str]:
-    """Return those names of a case that code, or any function or method of the case, looks up.
-
-    What is held beside them would not be freed before the case ends.
-    """
+def names_looked_up(code: Any, own: Dict[str, Any]) -> Set[str]:
+    """Return the names that code, or any function or method of the case, looks up: global ones and attributes."""
     found: Set[str] = set()
     waiting = [code, *(each for value in own.values() for each in codes_of(value))]
     while waiting:
         each = waiting.pop()
         found.update(each.co_names)
         waiting += [constant for constant in each.co_consts if isinstance(constant, types.CodeType)]
-    return found & own.keys()
+    return found
 
 
 def codes_of(value: Any) -> List[Any]:

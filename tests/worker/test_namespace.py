@@ -340,6 +340,37 @@ def test_functions_of_a_case_are_compiled_with_those_that_they_call(engine: Engi
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 
 
+@each("used", ["with torch.enable_grad():", "with enable_grad():", "for _ in range(1):"])
+def test_methods_of_a_case_are_compiled_with_the_names_that_they_use(engine: Engine, used: str) -> None:
+    steps = f"""
+- |
+  class Slope(autograd.Function):
+      @staticmethod
+      def forward(ctx, x):
+          {used}
+              y = torch.sin(x)
+          ctx.save_for_backward(x)
+          return y
+      @staticmethod
+      def backward(ctx, g):
+          x, = ctx.saved_tensors
+          {used}
+              return g * torch.cos(x)
+  class Scaled(nn.Module):
+      def forward(self, x):
+          {used}
+              return F.relu(x) * torch.ones_like(x)
+  scaled = Scaled()
+  def f(t):
+      return Slope.apply(t) + scaled(t)
+- x = tensor([1.5, -2.0], requires_grad=True)
+- y = compiled(f)(x)
+- y.sum().backward()
+- expect: {{y: sin(x) + relu(x), x: {{grad: cos(x) + (x > 0)}}}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
 def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
