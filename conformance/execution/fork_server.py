@@ -127,7 +127,8 @@ class ForkServer:
             self.control.close()
             self.stderr.close()
             self.scratch.cleanup()
-            raise Refused(f"can't start {python.path}: {error}") from None
+            why = f"{error.strerror}. A Python interpreter is expected here, by its path or its name on PATH"
+            raise Refused(f"can't start {python.path} (--python): {why}") from None
         finally:
             theirs.close()
         self.begun = beginning_of(self.process.pid)

@@ -103,9 +103,9 @@ class RunHooks:
         return narrowing or not all(map(Path.is_dir, self.named))
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if not is_case_file(file_path) or file_path in self.of_options:
+        if not is_case_file(file_path):
             return None
-        if file_path not in self.named and not self.is_among_cases(file_path):
+        if file_path not in self.named and (file_path in self.of_options or not self.is_among_cases(file_path)):
             return None
         if any(map(file_path.resolve().is_relative_to, self.named)):  # pytest finds those beside a named one, too
             self.conformance.case_set.known.append(file_path)
