@@ -1,5 +1,6 @@
 """What a run of pytest tests: its cases, the lists of known issues, and the targets."""
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,12 +28,24 @@ DEFAULT_DTYPE = "float32"
 NO_LIST = "none"  # the value of --known-issues for no list
 
 
+def cache_directory(config: pytest.Config) -> Path | None:
+    """Return the suite's directory in pytest's cache, or None without a cache, as in a checkout that is read-only."""
+    cache = getattr(config, "cache", None)
+    if cache is None:
+        return None
+    try:
+        directory: Path = cache.mkdir("conformance")
+    except OSError:
+        return None
+    return directory if os.access(directory, os.W_OK) else None
+
+
 class ConformanceSession:
     """The cases of one run, and the scheduler that runs them."""
 
     def __init__(self, config: pytest.Config, profile: Profile) -> None:
         self.config = config
-        directory = config.cache.mkdir("conformance") if getattr(config, "cache", None) is not None else None
+        directory = cache_directory(config)
         self.scheduler = Scheduler(settings_of(config, profile, directory))
         self.case_set = CaseSet(config.rootpath, directory)
         given = config.option.known_issues
