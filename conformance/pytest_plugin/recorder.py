@@ -87,6 +87,9 @@ class Recorder:
             self.journal.begin()
         except (OSError, MemoryError) as error:
             self.lost = f"nothing was written before its end: {why(error)}"
+            # What hinders it now may be gone at the end; if not, half an hour would have been for nothing.
+            tell = self.conformance.scheduler.tell
+            tell(f"no report so far: {why(error)}; --report DIRECTORY puts it elsewhere")
 
     def add(self, outcome: Outcome) -> None:
         """Record an outcome; when it can't be written, the run goes on, and all are written at its end if they can."""
@@ -103,7 +106,7 @@ class Recorder:
         try:
             report = self.journal.finish(self.why_not_run, exit_status, graphs, self.is_gone)
         except (OSError, MemoryError) as error:
-            self.error = f"no report: {why(error)}"
+            self.error = f"no report: {why(error)}; --report DIRECTORY puts it elsewhere"
             if self.journal.file is not None:
                 self.error += f"; outcomes up to an earlier one are in {self.journal.partial.name}"
             return

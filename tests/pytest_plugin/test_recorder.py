@@ -63,6 +63,16 @@ def test_a_run_without_a_report_is_not_green_and_tells_its_outcomes(session: Ses
         assert "2 passed" in result.output
         assert "Tests  2 pass" in result.output
         assert "no report: " in result.output
+        told = result.output.index("no report so far: ")
+        assert told < result.output.index("[100%]")
+
+
+@pytest.mark.slow
+def test_a_run_where_no_cache_can_be_made_is_like_one_without(session: Session) -> None:
+    session.cases(first=GOOD, second=GOOD)
+    result = session.run("-o", "cache_dir=rules.yaml/below", "-W", "ignore::pytest.PytestCacheWarning")
+    assert result.status == 0, result.output
+    assert result.statuses == {"first": "pass", "second": "pass"}
 
 
 TWICE = """
