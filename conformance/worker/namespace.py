@@ -9,6 +9,7 @@ import builtins
 import dis
 import importlib
 import operator
+import os
 import sys
 import types
 from typing import Any, Callable, Dict, Iterator, List, Set
@@ -89,7 +90,10 @@ def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
     # Else torch would import all that there are.
     backends = importlib.import_module(f"torch._dynamo.backends.{BACKENDS[backend]}")
     unnest(getattr(backends, backend, None))
-    importlib.import_module("torch._dynamo").reset()
+    compiler = importlib.import_module("torch._dynamo")
+    if compiler.config.disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":  # it would hand the function back
+        raise RuntimeError("torch.compile is not supported here, as a variable of the environment disables it")
+    compiler.reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
     # function is given a module with the names that it needs as globals. That is removed from sys.modules after the

@@ -484,6 +484,16 @@ def test_a_worker_that_is_confined_starts_no_compiler(engine: Engine, monkeypatc
     assert "the sandbox (seccomp) forbids it: Operation not permitted: a C++ compiler" in outcome["reason"]
 
 
+def test_where_the_compiler_is_disabled_what_needs_it_is_unsupported(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    steps = "- 'f = compiled(lambda t: t * 2)'\n- expect: {f(ones(1)): 2}\n"
+    outcome = outcome_of_steps(engine, steps, "cpu")
+    assert outcome["status"] == "unsupported"
+    assert "a variable of the environment disables it" in outcome["reason"]
+
+
 def test_each_operator_of_a_case_has_a_name_of_its_own(engine: Engine) -> None:
     steps = """
 - |
