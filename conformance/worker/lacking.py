@@ -39,7 +39,9 @@ NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 OF_AUTOGRAD = re.compile(
     "You must implement|does not support automatic differentiation|because it is an out= function|does not require grad"
 )
+DISABLED = "is not supported here, as a variable of the environment disables it"  # what torch would leave out silently
 NOT_BUILT = re.compile(
+    rf"{DISABLED}|"
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
     r"|No working C\+\+ compiler found|Cannot find a working triton installation"

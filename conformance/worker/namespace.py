@@ -29,6 +29,7 @@ from conformance.worker.factories import (
     seeded_normal,
 )
 from conformance.worker.functions import copied, custom_op, deepcopied, exported, in_thread, in_threads, pickled
+from conformance.worker.lacking import DISABLED
 from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
 from conformance.worker.sandbox import MODULE, OPEN, Namespace, base_checker, readable, tensor, writable
@@ -92,7 +93,7 @@ def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
     unnest(getattr(backends, backend, None))
     compiler = importlib.import_module("torch._dynamo")
     if compiler.config.disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":  # it would hand the function back
-        raise RuntimeError("torch.compile is not supported here, as a variable of the environment disables it")
+        raise RuntimeError(f"torch.compile {DISABLED}")
     compiler.reset()
     own = function.__globals__
     # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the

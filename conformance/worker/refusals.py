@@ -10,6 +10,7 @@ import copy
 import functools
 import importlib
 import inspect
+import os
 import sys
 import threading
 import types
@@ -18,6 +19,8 @@ from typing import Any, Callable, Dict
 import torch
 from torch.nn.utils import prune
 from torch.optim.swa_utils import SWALR
+
+from conformance.worker.lacking import DISABLED
 
 # Namespaces whose functions take a module and the name of one of its tensors, in arguments of these names.
 OF_TENSORS = frozenset({"nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune"})
@@ -28,6 +31,7 @@ OF_PRIVATE_NAMES = frozenset(
 )
 # What they patch while they trace stays patched where two of them overlap.
 TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
+OFF = ("0", "0v", "false", "no")  # what torch takes for no
 
 
 def refusing(path: str, members: Dict[str, Any]) -> Dict[str, Any]:
@@ -92,6 +96,8 @@ def alone(function: Callable[..., Any]) -> Callable[..., Any]:
         given = private.intersection(inspect.signature(function).bind(*args, **kwargs).arguments) if private else ()
         if given:
             raise TypeError(f"a case can't give {min(given)} to {function.__name__}()")
+        if function is torch.jit.trace and os.environ.get("PYTORCH_JIT", "1").lower() in OFF:  # it would do nothing
+            raise RuntimeError(f"jit.trace {DISABLED}")
         result = function(*args, **kwargs)
         return alone(result) if inspect.isfunction(result) else result
 

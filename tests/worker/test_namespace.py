@@ -484,12 +484,18 @@ def test_a_worker_that_is_confined_starts_no_compiler(engine: Engine, monkeypatc
     assert "the sandbox (seccomp) forbids it: Operation not permitted: a C++ compiler" in outcome["reason"]
 
 
-def test_where_the_compiler_is_disabled_what_needs_it_is_unsupported(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+@each(
+    "switch, called",
+    [
+        ("TORCHDYNAMO_DISABLE=1", "compiled(lambda t: t * 2)"),
+        ("PYTORCH_JIT=0", "jit.trace(lambda t: t * 2, ones(1))"),
+    ],
+)
+def test_what_is_disabled_in_the_environment_is_unsupported(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, switch: str, called: str
 ) -> None:
-    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-    steps = "- 'f = compiled(lambda t: t * 2)'\n- expect: {f(ones(1)): 2}\n"
-    outcome = outcome_of_steps(engine, steps, "cpu")
+    monkeypatch.setenv(*switch.split("="))
+    outcome = outcome_of_steps(engine, f"- 'f = {called}'\n- expect: {{f(ones(1)): 2}}\n", "cpu")
     assert outcome["status"] == "unsupported"
     assert "a variable of the environment disables it" in outcome["reason"]
 
