@@ -96,7 +96,7 @@ def alone(function: Callable[..., Any]) -> Callable[..., Any]:
         given = private.intersection(inspect.signature(function).bind(*args, **kwargs).arguments) if private else ()
         if given:
             raise TypeError(f"a case can't give {min(given)} to {function.__name__}()")
-        if function is torch.jit.trace and os.environ.get("PYTORCH_JIT", "1").lower() in OFF:  # it would do nothing
+        if function.__name__ == "trace" and os.environ.get("PYTORCH_JIT", "1").lower() in OFF:  # it would do nothing
             raise RuntimeError(f"jit.trace {DISABLED}")
         result = function(*args, **kwargs)
         return alone(result) if inspect.isfunction(result) else result
