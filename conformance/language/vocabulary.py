@@ -29,9 +29,10 @@ RELEASES = frozenset(
 
 # The name under which a case finds each namespace without "torch." before it.
 ROOTS: dict[str, str] = {
-    **{path: path for path in NAMESPACES if "." not in path and path not in ("utils", "ops")},
+    **{path: path for path in NAMESPACES if "." not in path and path not in ("utils", "ops", "_higher_order_ops")},
     "F": "nn.functional", "init": "nn.init", "parametrize": "nn.utils.parametrize",
     "forward_ad": "autograd.forward_ad", "fwAD": "autograd.forward_ad", "graph": "autograd.graph",
+    "higher_order_ops": "_higher_order_ops",
 }  # fmt: skip
 
 # Namespaces that are modules of Python, not of torch.
