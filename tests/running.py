@@ -45,13 +45,13 @@ def judged(case: Case, found: dict[str, Any], target: Target) -> Outcome:
 
 
 def spoils_its_process(case: Case, target: Target) -> bool:
-    """Whether a shipped case is known to crash or to hang with the torch that is installed, or to fail when compiled.
+    """Whether a shipped case is known to crash or to hang with the torch that is installed, or to fail when traced.
 
-    A compiled function that fails may leave modes in force, after which a worker is not used again.
+    A compiled or exported function that fails may leave modes in force, after which a worker is not used again.
     """
     entries = known_issues().about(case.id, target, build(torch=str(torch.__version__)))
-    is_compiled = any(name == "compiled" for name, _ in case.needs)
-    return any(is_compiled or entry.status in ("crash", "timeout") for entry in entries)
+    is_traced = any(name in ("compiled", "exported") or "_higher_order_ops" in name for name, _ in case.needs)
+    return any(is_traced or entry.status in ("crash", "timeout") for entry in entries)
 
 
 @contextmanager
