@@ -9,6 +9,7 @@ import dis
 import re
 import types
 import unicodedata
+import warnings
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
@@ -197,7 +198,10 @@ def codes_with(names: Set[str], texts: Texts) -> Iterator[types.CodeType]:
     says = re.compile(rf"\b(?:{'|'.join(sorted(names))})\b")
     for _, text in texts:
         if names and says.search(text):
-            yield compile(text.strip(), "<case>", "exec", dont_inherit=True)
+            with warnings.catch_warnings():  # of what Python finds odd in a case
+                warnings.simplefilter("ignore", SyntaxWarning)
+                code = compile(text.strip(), "<case>", "exec", dont_inherit=True)
+            yield code
 
 
 def operations(code: types.CodeType, names: Set[str]) -> Iterator[tuple[str, str]]:
