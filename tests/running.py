@@ -47,13 +47,10 @@ def judged(case: Case, found: dict[str, Any], target: Target) -> Outcome:
 def spoils_its_process(case: Case, target: Target) -> bool:
     """Whether a shipped case is known to crash or to hang with the torch that is installed, or to fail when traced.
 
-    A compiled or exported function that fails may leave modes in force, after which a worker is not used again. So may
-    a transform in what is exported, also where its failure is what a case lets pass.
+    A compiled or exported function that fails may leave modes in force, after which a worker is not used again.
     """
     entries = known_issues().about(case.id, target, build(torch=str(torch.__version__)))
     needs = {name for name, _ in case.needs}
-    if {"exported", "func"} <= needs:
-        return True
     is_traced = any(name in ("compiled", "exported") or "_higher_order_ops" in name for name in needs)
     return any(is_traced or entry.status in ("crash", "timeout") for entry in entries)
 

@@ -157,6 +157,15 @@ def is_equal(now: Mapping[str, Any], before: Dict[str, Any]) -> bool:
         return False
 
 
+def end_transforms() -> None:
+    """End the transforms of torch.func that are still in force, as after an error in a program that was exported."""
+    functorch = getattr(torch._C, "_functorch", None)
+    level = getattr(functorch, "maybe_current_level", None)
+    pop = getattr(functorch, "pop_dynamic_layer_stack", None)
+    while level is not None and pop is not None and level():
+        pop()
+
+
 class GlobalState:
     """The modes as they were when the worker started; `restore` restores them."""
 
@@ -254,6 +263,7 @@ class GlobalState:
         else:
             self.overwritten = self.overwritten or "it leaves something behind each time that this is taken away"
         gc.freeze()
+        end_transforms()
         for get, put, value in self.before:
             if get() != value:
                 put(value)

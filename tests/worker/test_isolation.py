@@ -476,3 +476,13 @@ def test_compiling_in_many_cases_patches_no_class_once_more(engine: Engine) -> N
         return torch.nn.Module.__init__
 
     assert patched() is patched()
+
+
+def test_a_transform_that_an_error_left_in_force_is_ended(engine: Engine) -> None:
+    level = getattr(getattr(torch._C, "_functorch", None), "maybe_current_level", None)
+    if level is None:
+        pytest.skip("this torch has no transforms of its own")
+    torch._C._functorch._grad_increment_nesting()
+    outcome = outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 1}\n")
+    assert not level()
+    assert "must_restart" not in outcome
