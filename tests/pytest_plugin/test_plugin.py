@@ -453,7 +453,7 @@ def test_an_interpreter_that_is_none_is_a_clear_error(session: Session) -> None:
     session.cases(first=GOOD)
     result = session.run("--python", "nowhere/python")
     assert result.status == 4
-    assert "can't start nowhere/python" in result.output
+    assert "can't start nowhere/python (--python): No such file" in result.output
 
 
 def blocked_run(session: Session, **options: Any) -> subprocess.Popen[bytes]:

@@ -550,6 +550,9 @@ def test_a_list_that_is_wrong_is_said_once_and_nothing_runs(session: Session) ->
     absent = session.run("--known-issues", "absent.yaml")
     assert absent.status == 2
     assert "absent.yaml:1:1: can't be read: No such file or directory" in absent.output
+    mixed_up = session.run("--known-issues", "second.yaml", "second.yaml")
+    assert mixed_up.status == 2
+    assert "unknown key 'cases' (it takes include, systems, may_fail_on, issues)" in mixed_up.output
 
 
 @pytest.mark.slow
