@@ -13,6 +13,7 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -103,7 +104,8 @@ class Listener:
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         words = repr(arguments[0]) if arguments else ""
         is_text = event in ("open", "import", "compile", "exec") and (self.place in words or MODULE in words)
-        if is_text or event.startswith(ACTS):
+        makes_none = event == "os.mkdir" and os.path.isdir(arguments[0])  # noqa: PTH112 - nothing that could be heard
+        if is_text or (event.startswith(ACTS) and not makes_none):
             self.heard.append(f"{self.handed}: {event} {words[:100]}")
 
     def hand(self, name: str, find: Callable[[], Any]) -> None:
@@ -144,6 +146,7 @@ def run() -> None:
     Path(place, "secret").touch()
     Path(place, f"{MODULE}.py").write_text(f"open({place!r} + '/imported', 'w')\n", encoding="utf-8")
     warnings.simplefilter("ignore")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.gettempdir()  # compilers make one wherever they are first called
     prepare_process()
     functions = list(offered().items())[::step]
     gc.freeze()

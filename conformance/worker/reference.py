@@ -95,8 +95,8 @@ def in_double_precision(evaluate: Callable[[], Any]) -> Any:
         torch.set_default_dtype(default)
 
 
-def add_copies(copies: Dict[str, Any], code: types.CodeType, names: Dict[str, Any]) -> None:
-    """Add copies of the variables that code looks up.
+def add_copies(copies: Dict[str, Any], code: types.CodeType, names: Dict[str, Any], offered: Dict[str, Any]) -> None:
+    """Add copies of the variables that code looks up, but not of what is offered to every case.
 
     A function of the case becomes one that looks up copies itself, whether it is a variable or captured by another.
     """
@@ -104,6 +104,9 @@ def add_copies(copies: Dict[str, Any], code: types.CodeType, names: Dict[str, An
     cells: List[Tuple[types.CellType, types.CellType]] = []  # of the case's functions, and of their copies
     known: Set[str] = set()
     made: Dict[int, types.FunctionType] = {}  # a function may capture itself
+
+    def is_variable(name: str) -> bool:  # compiled() puts beside the variables what is offered
+        return name in names and not name.startswith("__") and names[name] is not offered.get(name, names)
 
     # Not recursive: a function that holds itself would hold `names` until the next collection of garbage.
     def copy_of(value: Any) -> Any:
@@ -126,7 +129,7 @@ def add_copies(copies: Dict[str, Any], code: types.CodeType, names: Dict[str, An
             with contextlib.suppress(ValueError):  # it is empty
                 copied.cell_contents = copy_of(own.cell_contents)
             continue
-        needed = {name for name in names_in(waiting.pop()) if name in names and not name.startswith("__")} - known
+        needed = {name for name in names_in(waiting.pop()) if is_variable(name)} - known
         known |= needed
         copies.update({name: copy_of(names[name]) for name in needed})
 
@@ -139,7 +142,7 @@ class References:
 
     def evaluate(self, code: types.CodeType, names: Dict[str, Any]) -> Any:
         copies: Dict[str, Any] = {"__builtins__": self.offered, "__name__": names["__name__"]}
-        add_copies(copies, code, names)
+        add_copies(copies, code, names, names["__builtins__"])
         copies.setdefault("device", "cpu")
         copies["dtype"] = torch.float64
         return in_double_precision(lambda: eval(code, copies))

@@ -209,7 +209,7 @@ def evaluated(expected: Any) -> Any:
 def reference(function: Any) -> Any:
     """Evaluate an expression on copies of the case's tensors: on the CPU, in double precision, without a graph."""
     names = {name: value for name, value in function.__globals__.items() if name.startswith("__")}
-    add_copies(names, function.__code__, function.__globals__)
+    add_copies(names, function.__code__, function.__globals__, {})
     names["dtype"] = torch.float64
     if names.get("device") is DEVICE:
         names["device"] = "cpu"

@@ -36,8 +36,9 @@ def engine() -> Iterator[Engine]:
 
 def evaluated(text: str, **names: Any) -> Any:
     """Return what an expression means for the copies of these names."""
-    references = References(offer("cpu", torch.Generator()))
-    return references.evaluate(compile_text(text, "eval"), {"__name__": MODULE, **names})
+    offered = offer("cpu", torch.Generator())
+    own = {"__name__": MODULE, "__builtins__": offered, **names}
+    return References(offered).evaluate(compile_text(text, "eval"), own)
 
 
 def outcome_of(engine: Engine, before: list[str], *expected: str, dtype: str = "float32") -> dict[str, Any]:
@@ -129,6 +130,16 @@ def test_writing_over_the_gradient_changes_a_copy_only() -> None:
     assert evaluated("a.grad.mul_(5)", a=tensor).tolist() == [5.0, 5.0]
     assert tensor.grad is not None
     assert tensor.grad.tolist() == [1.0, 1.0]
+
+
+def test_what_compiling_puts_beside_the_variables_is_for_no_expectation() -> None:
+    offered = offer("meta", torch.Generator())
+    own = {"__name__": MODULE, "__builtins__": offered}
+    exec(compile_text("f = lambda: ones(2)", "exec"), own)
+    assert offered["compiled"](own["f"])().device.type == "meta"
+    assert own["ones"] is offered["ones"]
+    expression = compile_text("ones(2).tolist()", "eval")
+    assert References(offer("cpu", torch.Generator())).evaluate(expression, own) == [1.0, 1.0]
 
 
 def test_an_expression_makes_double_precision_and_records_nothing() -> None:
