@@ -263,11 +263,16 @@ def test_a_device_without_double_precision_is_not_accused(library: Path, tmp_pat
 
 
 def test_a_device_that_computes_in_single_precision_is_held_to_what_that_can_do(library: Path, tmp_path: Path) -> None:
-    chosen = ("-k", "gradcheck-accepts or double-precision or (differences and (exp or loss)) or sigmoid")
+    words = "gradcheck-accepts or double-precision or (differences and (exp or loss)) or sigmoid"
+    chosen = ("-k", f"{words} or leaf-on-a-product-under-autocast")
     status, printed, outcomes = run(library, tmp_path / "good", *chosen, TOY_LIKE="vulkan")
     assert status == 0, printed
     for case in ("gradcheck-accepts-a-right-derivative", "elementwise-function-against-differences-exp"):
         assert outcomes[case]["reason"] == "toy lacks float64: LessPrecise: computed in single precision"
+    cast = [outcome for case, outcome in outcomes.items() if case.endswith("leaf-on-a-product-under-autocast")]
+    reasons = [outcome["reason"] for outcome in cast if outcome["status"] != "not-run"]
+    assert reasons
+    assert all("In toy autocast" in reason for reason in reasons), reasons
     # What is wrong in single precision, too, is no matter of digits.
     status, printed, outcomes = run(library, tmp_path / "bad", "-k", "sigmoid", TOY_LIKE="vulkan", TOY_FAULT="1")
     assert status == 1, printed

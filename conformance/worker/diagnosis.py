@@ -8,7 +8,7 @@ import re
 import sys
 from typing import Any, Callable, Collection, Dict, List, Optional, Protocol, Sequence, Set, Tuple
 
-from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking
+from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking, why_left_out
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import checks_of, is_alike
 from conformance.worker.notes import Notes
@@ -58,6 +58,9 @@ class Diagnosis:
         failures = answer.get("failures", [])
         if self.device.partition(":")[0] in FULL_DEVICES:
             return None
+        left_out = why_left_out(self.runner.warned, self.device)
+        if left_out is not None:
+            return left_out
         self.runner.notes.answer(answer)
         if may_be_of_layout(failures):
             layouts = Layouts(self.device)

@@ -6,7 +6,7 @@ These are the errors whose words leave no doubt. Of others, `probing` finds out 
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, NamedTuple, Optional, Pattern, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Pattern, Sequence, Tuple
 
 import torch
 
@@ -45,11 +45,14 @@ NOT_BUILT = re.compile(
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
     r"|No working C\+\+ compiler found|Cannot find a working triton installation"
+    r"|\bNo module named '(?!torch[.'])"  # what torch imports where it is there
 )
 
 
 # What PyTorch's fallback to the CPU warns of when it gives a copy in place of a view.
 COPIED = re.compile(r"operator (aten::\w+)\S* appears to be a view operator, but it has no implementation")
+# What PyTorch warns of when it leaves out what a device lacks, and goes on; before 2.7 on one line for some devices.
+LEFT_OUT = re.compile(r"In (\w+) autocast, but the target dtype is not supported\. Disabling autocast")
 
 
 # What the profile of a device says: features that it lacks by design, and messages that say "not implemented".
@@ -85,6 +88,13 @@ def why_lacking(
         or is_of_module(text, device.partition(":")[0])
     )
     return message_of(error) if is_lacking else None
+
+
+def why_left_out(warned: Sequence[str], device: str) -> Optional[str]:
+    """Return the warning by which PyTorch has said that it leaves out what a device lacks, or None."""
+    found = ((LEFT_OUT.search(text), text) for text in warned)
+    kind = device.partition(":")[0]
+    return next((one_line(text)[:REASON] for match, text in found if match and match[1].lower() == kind), None)
 
 
 def is_of_module(text: str, device: str) -> bool:

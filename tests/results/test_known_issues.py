@@ -20,7 +20,7 @@ from conformance.language.errors import CaseFileError
 from conformance.language.files import shipped_cases
 from conformance.language.schema import load_schema
 from conformance.model.build import BackEnd, Target
-from conformance.model.outcome import Outcome
+from conformance.model.outcome import Failure, Outcome
 from conformance.results.known_issues import KnownIssues, load_known_issues
 
 CPU, DOUBLE, CUDA = (
@@ -189,6 +189,35 @@ def test_what_is_wrong_in_its_own_dtype_may_fail_in_each_way_on_another_device(t
     issues = known(tmp_path, {"case": case, "targets": ["cpu-float32"], "may_fail_on": ["*"], "fails": ways})
     found = failed("wrong['backward']")
     assert [judged(issues, found, target, case=case) for target in (CUDA, CPU, DOUBLE)] == ["known", "fail", "fail"]
+
+
+def test_an_error_of_the_same_step_may_be_of_another_type_on_another_device(tmp_path: Path) -> None:
+    fails = {"status": "error", "step": 2, "kind": ["the step: TorchRuntimeError"]}
+    issues = known(tmp_path, {"targets": ["cpu-float32"], "may_fail_on": ["*"], "fails": fails})
+    stopped = Failure(
+        line=2, path="step", expected="no error", observed="AssertionError: x", exception="AssertionError"
+    )
+    found = outcome("error", step=2, failures=(stopped,))
+    assert [judged(issues, found, target) for target in (CUDA, CPU, DOUBLE)] == ["known", "error", "error"]
+    assert judged(issues, msgspec.structs.replace(found, step=1), CUDA) == "error"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("RuntimeError: npu [ERROR]: View size is not compatible with input tensor's size and stride", "known"),
+        ("RuntimeError: npu [ERROR]: the size of the input is not that of the tensor", "fail"),
+        ("ValueError: view size is not compatible with input tensor's size and stride", "fail"),
+        ("RuntimeError: ", "fail"),
+    ],
+)
+def test_another_device_may_say_the_same_in_words_of_its_own(tmp_path: Path, words: str, verdict: str) -> None:
+    said = "RuntimeError: view size is not compatible with input tensor's size and stride (at least one dimension)"
+    fails = {"status": "fail", "signature": [said]}
+    issues = known(tmp_path, {"targets": ["cpu"], "may_fail_on": ["*"], "fails": fails})
+    failure = Failure(line=2, path="a", expected="no error", observed=words, exception=words.partition(":")[0])
+    found = outcome("fail", step=2, failures=(failure,))
+    assert [judged(issues, found, target) for target in (CUDA, DOUBLE)] == [verdict, "fail"]
 
 
 def test_a_recursion_without_end_may_come_to_the_end_of_the_stack_on_another_device(tmp_path: Path) -> None:

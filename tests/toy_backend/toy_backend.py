@@ -7,7 +7,8 @@ it must ask of a device in Python.
 `TOY_FAULT=1` in the environment makes the derivative of sigmoid() wrong on this device, `TOY_FAULT=2` makes mul()
 refuse operands that are not contiguous, `TOY_WORDS=1` gives what is missing an error without words, and
 `TOY_DELAY=1000` makes each operation take 1000 microseconds longer. `TOY_LIKE=mps`, `TOY_LIKE=cuda`, `TOY_LIKE=vulkan`
-and `TOY_MEMORY=1000000` give it restrictions of such devices, which `toy_backend.cpp` describes.
+and `TOY_MEMORY=1000000` give it restrictions of such devices, which `toy_backend.cpp` describes; that there is no
+autocast to bfloat16 with `TOY_LIKE=vulkan` is said here.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def get_device_name(_index: Any = 0) -> str:
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    return [torch.bfloat16, torch.float16]
+    return [torch.float16] if os.environ.get("TOY_LIKE") == "vulkan" else [torch.bfloat16, torch.float16]
 
 
 # Random numbers are drawn on the CPU, from its default generator.

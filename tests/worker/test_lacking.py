@@ -15,6 +15,7 @@ from conformance.worker.lacking import (
     is_out_of_memory,
     may_be_lacking,
     why_lacking,
+    why_left_out,
 )
 
 NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
@@ -64,10 +65,29 @@ def test_what_is_wrong_with_autograd_or_the_case_is_nothing_lacking(error: Excep
 
 
 @pytest.mark.parametrize(
-    "text", ["Calling eig on a CPU tensor requires compiling PyTorch with LAPACK.", "Numpy is not available"]
+    "text",
+    [
+        "Calling eig on a CPU tensor requires compiling PyTorch with LAPACK.",
+        "Numpy is not available",
+        "ModuleNotFoundError: No module named 'setuptools'",  # of which the compiler makes an error of its own
+    ],
 )
 def test_a_library_that_a_build_was_made_without_is_lacking_everywhere(text: str) -> None:
     assert why_lacking(RuntimeError(text), "cpu", "float32") == text
+
+
+@pytest.mark.parametrize("name", ["torch", "torch.fx.experimental", "torch._dynamo"])
+def test_a_part_of_torch_that_is_missing_is_none_of_the_environment(name: str) -> None:
+    assert why_lacking(ModuleNotFoundError(f"No module named '{name}'"), "cpu", "float32") is None
+
+
+@pytest.mark.parametrize("separator", ["\n", " "])
+def test_an_autocast_that_is_left_out_is_lacking_on_its_device_alone(separator: str) -> None:
+    text = f"In NPU autocast, but the target dtype is not supported. Disabling autocast.{separator}NPU Autocast only …"
+    assert why_left_out(["another", text], "npu:0") == text.replace("\n", " ")
+    assert why_left_out([text.replace("NPU", "npu")], "npu") is not None
+    assert why_left_out(["another", text.replace("NPU", "CPU")], "npu") is None
+    assert why_left_out([], "npu") is None
 
 
 def test_what_a_profile_calls_not_implemented_is_lacking_whatever_raises_it() -> None:
