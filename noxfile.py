@@ -32,8 +32,8 @@ PROGRESS = MATRIX / "progress"  # for each release, the state of the suite and t
 RELEASES = load_releases()
 # What installs the device of a profile on a machine without an accelerator; vulkan needs Mesa's drivers besides.
 BACK_ENDS = {
-    "xla": ["torch==2.9.0", "torch_xla==2.9.0", "numpy"],
-    "jax": ["torch==2.9.0", "torchax==0.0.13", "jax[cpu]==0.10.2", "numpy"],
+    "xla": ["torch==2.9.0", "torch_xla==2.9.0", "numpy", "setuptools"],
+    "jax": ["torch==2.9.0", "torchax==0.0.13", "jax[cpu]==0.10.2", "numpy", "setuptools"],
     "vulkan": ["torch==2.13.0", "torchvulkan==0.2.1", "numpy"],
 }
 
