@@ -53,10 +53,10 @@ class Trial:
         self, named: str, target: str, write_line: Callable[[str], None],
         during: Callable[[str], AbstractContextManager[object]] = nullcontext, *, trusts: bool = False,
     ) -> None:  # fmt: skip
+        self.target = target_of(target)  # first, as to find the case takes long
         with during(f"looking for {named}"):
             self.case = find_case(named)
         self.during = during
-        self.target = target_of(target)
         self.write_line = write_line
         file = named.rpartition("::")[0]
         self.sandbox = "off" if trusts or not file or is_shipped(Path(file)) else "required"

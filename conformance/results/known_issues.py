@@ -34,8 +34,7 @@ DEEPEST = 8  # includes within includes
 IN_OWN_DTYPE = "wrong['native dtype']"
 NO_END = "the step: RecursionError"
 CUT_OFF = re.compile(r'^  File ".*\n  \.\.\.$', re.MULTILINE)  # a stack of more frames than faulthandler tells
-WORD = re.compile(r"[a-z_]{2,}")
-MOST_WORDS = 2 / 3
+OF_PYTORCH = ("cpu", "cuda")  # the devices whose kernels are PyTorch's own
 ORDINARY = "; ordinary: f("  # in the line that derivatives() has of an ordinary point
 
 
@@ -115,10 +114,10 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
         With a signature it doesn't matter whether a statement raised the error or an expectation met it. On a target
         that fits `may_fail_on` alone, such as another dtype, not all checks need fail, nor all ways to differentiate an
         operation, that do on those that the entry was measured on. Another device, which computes everything in the
-        target's dtype, may fail in each way if it is in that dtype that an operation fails; it may raise an error of
-        another type at the step where PyTorch raises one, and say the same in words of its own; and where its calls
-        take more of the stack, a recursion without end ends the worker. What fails anyway may fail in another way in a
-        mode.
+        target's dtype, may fail in each way if it is in that dtype that an operation fails, and where its calls take
+        more of the stack, a recursion without end ends the worker. A back-end comes to what PyTorch itself does wrong
+        by kernels and words of its own: it may fail in another way where the CPU fails, or later. What fails anyway may
+        fail in another way in a mode.
         """
         is_measured = self.is_measured(target)
         if target.mode and not any(IN_MODE in pattern for pattern in (*self.targets, *self.may_fail_on)):
@@ -129,31 +128,25 @@ class KnownIssue(msgspec.Struct, frozen=True, kw_only=True):
             return True
         found = fingerprint(outcome)
         statuses = AT_A_STEP if self.signature and self.status in AT_A_STEP else {self.status}
-        is_elsewhere = not is_measured and target.device != "cpu"
-        if found.status not in statuses or (self.signature and not self.has_words(signature(outcome), is_elsewhere)):
+        if self.is_of_pytorch(target) and found.status in AT_A_STEP and self.status in AT_A_STEP:
+            return (self.step or 0) <= (found.step or 0)
+        if found.status not in statuses or (self.signature and signature(outcome) not in self.signature):
             return False
         if self.kind and not is_measured:
-            is_of_dtype = self.case.startswith(OPERATIONS) and IN_OWN_DTYPE in self.kind
-            may_differ = is_elsewhere and (is_of_dtype or (self.status == "error" and self.step is not None))
-            return self.step in (None, found.step) and (may_differ or set(found.kind) <= set(self.kind))
+            is_of_dtype = self.case.startswith(OPERATIONS) and IN_OWN_DTYPE in self.kind and target.device != "cpu"
+            return self.step in (None, found.step) and (is_of_dtype or set(found.kind) <= set(self.kind))
         if self.is_pattern or self.is_listed or self.signature or self.earlier:
             return self.step in (None, found.step) and self.kind in (None, found.kind)
         return found == self.failure
 
-    def has_words(self, found: str, is_elsewhere: bool) -> bool:
-        """Whether the signature of a failure is one of those of this entry, or on another device much like one."""
-        return found in self.signature or (is_elsewhere and any(are_alike(found, each) for each in self.signature))
+    def is_of_pytorch(self, target: Target) -> bool:
+        """Whether PyTorch itself fails so, as is seen on the CPU, in a case of a behaviour that runs on a back-end."""
+        on_cpu = dataclasses.replace(target, device="cpu")
+        is_there = target.device.partition(":")[0] in OF_PYTORCH or self.is_measured(target)
+        return not is_there and self.is_measured(on_cpu) and not self.case.startswith(OPERATIONS)
 
     def issue(self, status: Status) -> Issue:
         return Issue(status=status, reason=self.reason, link=self.link)
-
-
-def are_alike(one: str, other: str) -> bool:
-    """Whether two signatures are of errors of one type whose messages have most of their words in common."""
-    (kind, words), (other_kind, others) = (
-        (each[0], set(WORD.findall(each[2].lower()))) for each in (one.partition(":"), other.partition(":"))
-    )
-    return kind == other_kind and len(words & others) > MOST_WORDS * min(len(words), len(others))
 
 
 def is_out_of_stack(outcome: Outcome) -> bool:

@@ -28,6 +28,8 @@ from conformance.worker.sandbox import MODULE, compile_step, compile_text
 from conformance.worker.storage import why_hidden
 from conformance.worker.values import Unobservable, event_of, plain
 
+OF_PYTHON = (AttributeError, TypeError, IndexError, KeyError)  # raised by values that a step has not put there
+
 
 class Ended(Exception):
     """Ends a case with a result, as what it asks can't be judged."""
@@ -174,7 +176,12 @@ class CaseRun:
             self.leave_out(entry["line"], entry["subject"], str(error))
             return
         except (Exception, GeneratorExit) as error:
-            yield failure(entry["line"], entry["subject"], "a value", self.told(error), exception_name(error))
+            told = self.told(error)
+            hidden = self.why_hidden_behind(entry["subject"]) if isinstance(error, OF_PYTHON) else ""
+            if hidden:
+                self.leave_out(entry["line"], entry["subject"], hidden)
+            else:
+                yield failure(entry["line"], entry["subject"], "a value", told, exception_name(error))
             return
         tolerance = {name: value for name, value, _ in entry["checks"] if name in ("rtol", "atol")}
         for name, expected, line in entry["checks"]:
@@ -201,8 +208,7 @@ class CaseRun:
             error.__traceback__ = None
         if difference is None:
             return
-        of_memory = "" if isinstance(subject, torch.Tensor) else text_behind(text, self.steps)
-        hidden = why_hidden(of_memory, self.device)
+        hidden = "" if isinstance(subject, torch.Tensor) else self.why_hidden_behind(text)
         if hidden:
             self.judged -= 1
             self.leave_out(self.line, path, hidden)
@@ -224,6 +230,10 @@ class CaseRun:
         """Return why the device can't show what an expression, or a step that logs, looks at; "" if it can."""
         steps = [step.get("do", "") for step in self.steps] if is_log(entry) else []
         return why_hidden("\n".join([entry["subject"], *steps]), self.device)
+
+    def why_hidden_behind(self, text: str) -> str:
+        """Return why the device can't show what statements have read that an expression comes from; "" if it can."""
+        return why_hidden(text_behind(text, self.steps), self.device)
 
     def unexpected(self, error: BaseException) -> Dict[str, Any]:
         """Return the result of a step that raised an error that it doesn't expect."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
+import getpass
 import importlib
 import os
 import re
@@ -41,6 +42,7 @@ def prepare_process() -> None:
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # C++ stacks without starting a process for their names
     os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")  # there is a collection after each case
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else torch's compiler has processes of its own for it
+    name_user()
     close_ways_out()
     # The compiler measures how long its guards take, for a log, and empties the processor's caches before: that is a
     # third of the time in which a small function is compiled. It takes the function from here when it is imported.
@@ -54,6 +56,14 @@ def prepare_process() -> None:
             undo_patches()
     gc.freeze()  # torch's own objects are never freed; without them collections are fast
     gc.disable()
+
+
+def name_user() -> None:
+    """Give the user a name where the system has none, as in many containers: the compiler names a directory by it."""
+    try:
+        getpass.getuser()
+    except (KeyError, ImportError, OSError):
+        os.environ["USER"] = f"uid_{os.getuid()}"
 
 
 def settings() -> List[Tuple[Callable[[], Any], Callable[[Any], Any]]]:

@@ -639,6 +639,23 @@ def test_what_a_step_has_read_of_strides_that_a_device_does_not_keep_fails_nothi
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "fail"
 
 
+def test_nor_does_what_is_missing_for_what_a_step_has_read_of_strides(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = """
+    - a = ones(2, 3)
+    - kept = a if a.stride() == (1, 2) else None
+    - expect: {a.shape: [2, 3], kept.dtype: dtype}
+    """
+    assert outcome_of_steps(engine, steps, "meta")["status"] == "fail"
+    monkeypatch.setattr(storage, "keeps_strides", lambda kind: kind != "meta")
+    outcome = outcome_of_steps(engine, steps, "meta")
+    assert outcome["status"] == "pass"
+    assert [each["path"] for each in outcome["unobserved"]] == ["kept.dtype"]
+    of_torch = steps.replace("kept.dtype", '"a.view(7) if kept is None else kept"')
+    assert outcome_of_steps(engine, of_torch, "meta")["status"] == "fail"
+
+
 def test_an_error_of_looking_is_an_error_on_the_cpu_only(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: torch.Tensor) -> None:
         raise RuntimeError("no storage")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
 from conformance.worker.diagnosis import Diagnosis
 from conformance.worker.engine import Engine
-from conformance.worker.isolation import GlobalState, forget, global_hooks
+from conformance.worker.isolation import GlobalState, forget, global_hooks, name_user
 from conformance.worker.state import autocast_nesting
 
 TARGET = Target(device="cpu", dtype="float32")
@@ -486,3 +487,16 @@ def test_a_transform_that_an_error_left_in_force_is_ended(engine: Engine) -> Non
     outcome = outcome_of_steps(engine, "- a = ones(1)\n- expect: {a: 1}\n")
     assert not level()
     assert "must_restart" not in outcome
+
+
+@pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 7"), OSError("No username set")])
+def test_a_user_whom_the_system_does_not_know_has_a_name(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise error
+
+    monkeypatch.setenv("USER", "anna")
+    name_user()
+    assert os.environ["USER"] == "anna"
+    monkeypatch.setattr("getpass.getuser", unknown)
+    name_user()
+    assert os.environ["USER"] == f"uid_{os.getuid()}"
