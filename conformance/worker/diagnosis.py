@@ -8,6 +8,7 @@ import re
 import sys
 from typing import Any, Callable, Collection, Dict, List, Optional, Protocol, Sequence, Set, Tuple
 
+from conformance.worker import features
 from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking, why_left_out
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import checks_of, is_alike
@@ -19,6 +20,7 @@ TRUTHS = re.compile(
     r"(?:true|false|null|[\[\], ])+(?: \(.*\))?", re.DOTALL
 )  # what is freed or not, and how it was expected
 IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
+NO_FILE = re.compile(r"fatal error: .*No such file or directory|No space left on device")  # as C++ compilers say it
 TOLD = 40  # characters of an error's message by which it is known again
 LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
@@ -57,7 +59,7 @@ class Diagnosis:
         errors = self.runner.errors
         failures = answer.get("failures", [])
         if self.device.partition(":")[0] in FULL_DEVICES:
-            return None
+            return self.why_not_generated(errors, program["steps"])
         left_out = why_left_out(self.runner.warned, self.device)
         if left_out is not None:
             return left_out
@@ -120,6 +122,19 @@ class Diagnosis:
         lacks = next((each for each in tried if raised and self.prober.lacks(each)), None)
         return None if lacks is None else f"{self.device} lacks {lacks}: {self.prober.why_missing(lacks)}"
 
+    def why_not_generated(self, errors: Collection[str], steps: Sequence[Any]) -> Optional[str]:
+        """Return that code that is generated can't be built or loaded in this environment, if such a function raised.
+
+        That is found out by the smallest function. A compiler that fails with it for any other reason is at fault.
+        """
+        if "inductor" in repr(steps) and any(map(is_of_compiler, errors)):
+            try:
+                features.generates_code(self.device)
+            except Exception as error:
+                if is_of_environment(error):
+                    return f"no generated code can be loaded here: {message_of(error)}"
+        return None
+
     def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
         """Return what the device lacks for one way to differentiate an operation, which raises an error again.
 
@@ -146,6 +161,15 @@ def is_of_compiler(message: str) -> bool:
     """Whether a message, which begins with the type of the error, is of an error of torch's compiler."""
     errors = (sys.modules.get(f"torch.{part}.exc") for part in ("_dynamo", "_inductor"))
     return any(hasattr(each, message.partition(":")[0]) for each in errors)
+
+
+def is_of_environment(error: Optional[BaseException]) -> bool:
+    """Whether an error, or one that led to it, is of the file system: what may not be run, is missing, or is full."""
+    while error is not None:
+        if isinstance(error, OSError) or NO_FILE.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def looks_at_holders(behind: str, failures: Sequence[Dict[str, Any]], errors: Collection[str]) -> bool:

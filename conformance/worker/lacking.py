@@ -26,6 +26,9 @@ LACKS = re.compile(
     r"|can't use the foreach API on \w+ tensors|^foreach=True is not supported with"
     r"|supported devices: \[[^\]]*\] but torch\.b?float\w+ and \w+|must be on supported devices: \["
     r"|PyTorch is not linked with support for|^Backend not supported for \w+"
+    r"|SymIntArrayRef expected to contain only concrete integers"
+    r"|mutating a non-functional tensor with a functional tensor is not allowed"
+    r"|found two different devices (\w+)(?:, \1:\d|:\d, \1\b(?!:))"  # the same one, named with its index and without
 )
 # In an error of an operation these may also be about how it was called.
 MAY_LACK = re.compile(

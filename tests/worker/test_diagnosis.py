@@ -105,6 +105,37 @@ def test_a_compiled_function_that_raises_is_excused_where_the_compiler_does_not_
         assert why(compiles, "y = fast(ones(2))") == lacks.replace("compiler", "generated-code")
 
 
+def test_generated_code_that_the_environment_does_not_let_load_is_no_fault_of_the_cpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise InternalTorchDynamoError("no code")
+
+    def why(error: Exception | None, backend: str = "inductor") -> str | None:
+        def generates(_: str) -> bool:
+            if error is not None:
+                try:
+                    raise error
+                except (OSError, RuntimeError):
+                    raise InternalTorchDynamoError("of the compiler") from None
+            return True
+
+        monkeypatch.setattr("conformance.worker.features.generates_code", generates)
+        runner = Runner("cpu", GlobalState(), Notes(), {})
+        steps = [f"fast = compiled(lambda t: t * 2, '{backend}')", "y = fast(ones(2))"]
+        numbered = [{"number": number, "line": 1, "do": each} for number, each in enumerate(steps)]
+        program = {"file": "a.yaml", "dtype": "float32", "steps": numbered}
+        return Diagnosis(runner).why_lacking(program, runner.run(program), lambda *_: None)
+
+    monkeypatch.setattr(torch, "compile", lambda *_, **__: fails)
+    told = "no generated code can be loaded here: InternalTorchDynamoError: of the compiler"
+    assert why(OSError("main.so: failed to map segment from shared object")) == told
+    assert why(RuntimeError("main.cpp:1:10: fatal error: Python.h: No such file or directory")) == told
+    assert why(RuntimeError("main.cpp:7:1: error: expected a semicolon")) is None
+    assert why(None) is None
+    assert why(OSError("main.so: failed to map segment from shared object"), "aot_eager") is None
+
+
 def test_an_error_of_an_operation_that_works_is_excused_where_nothing_that_was_traced_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
