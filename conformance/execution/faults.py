@@ -62,7 +62,13 @@ def answer_with(fault: Fault, python: str, program: Mapping[str, Any]) -> dict[s
     command = [python, "-c", RUN, str(PACKAGE), told]
     try:
         done = subprocess.run(
-            command, env=without_secrets(os.environ), capture_output=True, text=True, timeout=SECONDS, check=False
+            command,
+            env=without_secrets(os.environ),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return {"status": "timeout"}

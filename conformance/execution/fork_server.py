@@ -116,7 +116,8 @@ class ForkServer:
         command = [python.path, "-c", BOOTSTRAP, str(PACKAGE), json.dumps(told)]
         # OpenBLAS starts threads when it is imported, and a process with threads can't be forked.
         self.mark = uuid.uuid4().hex
-        own = {"PYTHONUNBUFFERED": "1", "TMPDIR": self.scratch.name, MARK: self.mark}
+        # torch takes the names of files for UTF-8 whatever the locale is.
+        own = {"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "TMPDIR": self.scratch.name, MARK: self.mark}
         environment = {"OPENBLAS_NUM_THREADS": "1", **without_secrets(os.environ), **own}
         try:
             self.process = subprocess.Popen(

@@ -62,7 +62,9 @@ def find_python(version: str) -> str:
 def install(command: Sequence[str]) -> None:
     """Run a command of an installer; raise NotInstalled when it fails."""
     try:
-        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
+        )
     except OSError as error:
         raise NotInstalled(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:

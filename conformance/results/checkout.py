@@ -22,7 +22,7 @@ def suite_commit() -> str | None:
     try:
         answer = subprocess.run(
             ["git", "-C", str(checkout), "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"],
-            capture_output=True, text=True, timeout=10, check=True,
+            capture_output=True, encoding="utf-8", errors="replace", timeout=10, check=True,  # whatever the locale
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
