@@ -64,16 +64,17 @@ def may_have_other_words(expected: Dict[str, Any], raised: Optional[BaseExceptio
 
 
 def is_of_back_end(warning: warnings.WarningMessage, device: str) -> bool:
-    """Whether code of a device gave a warning, rather than autograd: that may say what it likes."""
+    """Whether code of a device gave a warning, or a package that changes torch's, which may say what they like."""
     kind, text = device.partition(":")[0], str(warning.message)
+    of_package = "-packages" in warning.filename and not warning.filename.startswith(TORCH + os.sep)
     if kind == "cpu":
-        return False
+        return of_package
     if FALLS_BACK.search(text) or OF_ARRAY.search(text) or (OF_LAYOUT.search(text) and not keeps_strides(kind)):
         return True
     origin = ORIGIN.search(text)
     if origin is not None:
         return not SOURCES.search(origin[1]) or f"/{kind}/" in origin[1].replace("\\", "/")
-    return "-packages" in warning.filename and not warning.filename.startswith(TORCH + os.sep)
+    return of_package
 
 
 def is_for_torch(warning: warnings.WarningMessage) -> bool:

@@ -39,8 +39,8 @@ OF_BACK_ENDS = [
     warned("Slow. (Triggered internally at /build/torch_npu/csrc/aten/ops.cpp:7.)"),
     warned("Slow. (Triggered internally at /pytorch/aten/src/ATen/native/mps/operations/x.mm:7.)"),
     warned("The given NumPy array is not writable, and … (Triggered internally at /pytorch/torch/csrc/utils/x.cpp:7.)"),
-    warned("jax says", "/env/lib/python3.11/site-packages/jax/core.py"),
 ]
+OF_A_PACKAGE = warned("jax says", "/env/lib/python3.11/site-packages/jax/core.py")
 OF_TORCH = [
     warned("The .grad attribute (Triggered internally at /pytorch/build/aten/src/ATen/core/TensorBody.h:4.)"),
     warned("Error detected (Triggered internally at ../torch/csrc/autograd/python_anomaly_mode.cpp:7.)"),
@@ -54,6 +54,12 @@ def test_a_warning_of_a_back_end_is_none_of_autograd(warning: warnings.WarningMe
     nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
     assert failures_of_warnings(nothing, [warning], "mps") == []
     assert failures_of_warnings(nothing, [warning], "cpu") != []
+
+
+def test_a_warning_of_another_package_is_none_of_autograd_on_any_device() -> None:
+    nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
+    assert failures_of_warnings(nothing, [OF_A_PACKAGE], "mps") == []
+    assert failures_of_warnings(nothing, [OF_A_PACKAGE], "cpu") == []
 
 
 @each("warning", OF_TORCH, ids=[str(each.message) for each in OF_TORCH])
