@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.execution.fork_server import IMPORT_PACKAGE, PACKAGE, without_secrets
+from conformance.execution.fork_server import IMPORT_PACKAGE, PACKAGE, handed_on
 
 BEFORE = """\
 import torch
@@ -63,7 +63,7 @@ def answer_with(fault: Fault, python: str, program: Mapping[str, Any]) -> dict[s
     try:
         done = subprocess.run(
             command,
-            env=without_secrets(os.environ),
+            env=handed_on(os.environ),
             capture_output=True,
             encoding="utf-8",
             errors="replace",

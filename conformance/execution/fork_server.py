@@ -59,6 +59,11 @@ SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 SECRET_VALUE = re.compile(r"://[^/@\s]+@|-----BEGIN |^(gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)")
+# Nor are those that change what torch's compiler does: cases hold it to what it does by default.
+SETTING = re.compile(
+    r"TORCHDYNAMO_(?:CAPTURE|SPECIALIZE)_\w+|TORCH_?DYNAMO_(?:\w+_)?DYNAMIC_SHAPES|TORCHDYNAMO_NO_DATA_DEPENDENT_\w+"
+    r"|TORCH_COMPILE_OVERRIDE_BACKENDS|TENSORIFY_PYTHON_SCALARS"
+)
 
 
 class Refused(Exception):
@@ -96,13 +101,19 @@ class WantedWorker:
     may_fork: bool = True
 
 
-def without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may be handed on: in a worker they can be read by whatever comes to run there."""
+def handed_on(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a worker is given: whatever comes to run there can read them."""
     return {
         name: value
         for name, value in variables.items()
-        if not SECRET_NAME.search(name) and not SECRET_VALUE.search(value)
+        if not SECRET_NAME.search(name) and not SECRET_VALUE.search(value) and not SETTING.fullmatch(name)
     }
+
+
+def settings_kept_back(variables: Mapping[str, str]) -> str:
+    """Return in words which variables are not handed on as they change what torch's compiler does, or ""."""
+    names = sorted(filter(SETTING.fullmatch, variables))
+    return f"not handed to torch, whose compiler is asked by its defaults: {', '.join(names)}" if names else ""
 
 
 class ForkServer:
@@ -118,7 +129,7 @@ class ForkServer:
         self.mark = uuid.uuid4().hex
         # torch takes the names of files for UTF-8 whatever the locale is.
         own = {"PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1", "TMPDIR": self.scratch.name, MARK: self.mark}
-        environment = {"OPENBLAS_NUM_THREADS": "1", **without_secrets(os.environ), **own}
+        environment = {"OPENBLAS_NUM_THREADS": "1", **handed_on(os.environ), **own}
         try:
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=self.stderr, stderr=self.stderr, env=environment,

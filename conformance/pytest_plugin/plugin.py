@@ -6,6 +6,7 @@ an argument holds cases, so that it imports torch while the case files are read.
 
 import dataclasses
 import gc
+import os
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import nullcontext
@@ -18,7 +19,7 @@ import msgspec
 import pytest
 from _pytest._code.code import ReprFileLocation
 
-from conformance.execution.fork_server import Refused
+from conformance.execution.fork_server import Refused, settings_kept_back
 from conformance.language.errors import CaseFileError
 from conformance.language.files import SUFFIXES, is_case_file, nearest
 from conformance.language.profile import Profile
@@ -198,7 +199,8 @@ class RunHooks:
         scheduler = self.conformance.scheduler
         more = self.conformance.left_to_pairs
         pairs = f"pairs: each way with each feature of a program; --pairs all adds {more} cases" if more else ""
-        return [*scheduler.build.header(), scheduler.sandbox.line, *filter(None, [pairs, self.resumed])]
+        more_lines = [settings_kept_back(os.environ), pairs, self.resumed]
+        return [*scheduler.build.header(), scheduler.sandbox.line, *filter(None, more_lines)]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
