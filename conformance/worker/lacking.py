@@ -26,8 +26,7 @@ LACKS = re.compile(
     r"|can't use the foreach API on \w+ tensors|^foreach=True is not supported with"
     r"|supported devices: \[[^\]]*\] but torch\.b?float\w+ and \w+|must be on supported devices: \["
     r"|PyTorch is not linked with support for|^Backend not supported for \w+"
-    r"|SymIntArrayRef expected to contain only concrete integers"
-    r"|mutating a non-functional tensor with a functional tensor is not allowed"
+    r"|SymIntArrayRef expected to contain only concrete|mutating a non-functional tensor with a functional tensor"
     r"|found two different devices (\w+)(?:, \1:\d|:\d, \1\b(?!:))"  # the same one, named with its index and without
 )
 # In an error of an operation these may also be about how it was called.
@@ -47,8 +46,7 @@ NOT_BUILT = re.compile(
     rf"{DISABLED}|"
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
-    r"|No working C\+\+ compiler found|Cannot find a working triton installation"
-    r"|\bNo module named '(?!torch[.'])"  # what torch imports where it is there
+    r"|No working C\+\+ compiler found|Cannot find a working triton installation|\bNo module named '(?!torch[.'])"
 )
 
 
