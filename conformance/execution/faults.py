@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.execution.fork_server import IMPORT_PACKAGE, PACKAGE, handed_on
+from conformance.execution.fork_server import IMPORT_PACKAGE, PACKAGE
+from conformance.execution.variables import handed_on
 
 BEFORE = """\
 import torch
@@ -62,14 +63,9 @@ def answer_with(fault: Fault, python: str, program: Mapping[str, Any]) -> dict[s
     command = [python, "-c", RUN, str(PACKAGE), told]
     try:
         done = subprocess.run(
-            command,
-            env=handed_on(os.environ),
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=SECONDS,
-            check=False,
-        )
+            command, env=handed_on(os.environ), capture_output=True, encoding="utf-8", errors="replace",
+            timeout=SECONDS, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return {"status": "timeout"}
     last = done.stdout.splitlines()[-1:] if done.returncode == 0 else []

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -11,7 +10,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +19,7 @@ import msgspec
 from msgspec import Meta
 
 from conformance.execution.orphans import MARK, beginning_of, end_orphans
+from conformance.execution.variables import handed_on
 from conformance.language.profile import NO_PROFILE, Profile
 
 STACK_SECONDS = 0.1  # for a worker to print its stack
@@ -51,19 +51,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     worker: int
     pid: Annotated[int, Meta(gt=1)] | None = None
     status: int | None = None
-
-
-# Variables that aren't handed to torch and to cases, which need none of them: their names or values are of credentials.
-SECRET_NAME = re.compile(
-    r"TOKEN(?!IZ)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|AUTH|NETRC|(^|_)KEY(_|$)|APIKEY|PRIVATE|(^|_)(PAT|DSN)$",
-    re.IGNORECASE,
-)
-SECRET_VALUE = re.compile(r"://[^/@\s]+@|-----BEGIN |^(gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)")
-# Nor are those that change what torch's compiler does: cases hold it to what it does by default.
-SETTING = re.compile(
-    r"TORCHDYNAMO_(?:CAPTURE|SPECIALIZE)_\w+|TORCH_?DYNAMO_(?:\w+_)?DYNAMIC_SHAPES|TORCHDYNAMO_NO_DATA_DEPENDENT_\w+"
-    r"|TORCH_COMPILE_OVERRIDE_BACKENDS|TENSORIFY_PYTHON_SCALARS"
-)
 
 
 class Refused(Exception):
@@ -99,21 +86,6 @@ class WantedWorker:
     present: tuple[str, ...] = ()
     sandbox: bool = True
     may_fork: bool = True
-
-
-def handed_on(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a worker is given: whatever comes to run there can read them."""
-    return {
-        name: value
-        for name, value in variables.items()
-        if not SECRET_NAME.search(name) and not SECRET_VALUE.search(value) and not SETTING.fullmatch(name)
-    }
-
-
-def settings_kept_back(variables: Mapping[str, str]) -> str:
-    """Return in words which variables are not handed on as they change what torch's compiler does, or ""."""
-    names = sorted(filter(SETTING.fullmatch, variables))
-    return f"not handed to torch, whose compiler is asked by its defaults: {', '.join(names)}" if names else ""
 
 
 class ForkServer:

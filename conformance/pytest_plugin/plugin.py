@@ -19,7 +19,8 @@ import msgspec
 import pytest
 from _pytest._code.code import ReprFileLocation
 
-from conformance.execution.fork_server import Refused, settings_kept_back
+from conformance.execution.fork_server import Refused
+from conformance.execution.variables import settings_kept_back
 from conformance.language.errors import CaseFileError
 from conformance.language.files import SUFFIXES, is_case_file, nearest
 from conformance.language.profile import Profile
@@ -199,7 +200,8 @@ class RunHooks:
         scheduler = self.conformance.scheduler
         more = self.conformance.left_to_pairs
         pairs = f"pairs: each way with each feature of a program; --pairs all adds {more} cases" if more else ""
-        more_lines = [settings_kept_back(os.environ), pairs, self.resumed]
+        kept_back = "" if scheduler.settings.in_process else settings_kept_back(os.environ)
+        more_lines = [kept_back, pairs, self.resumed]
         return [*scheduler.build.header(), scheduler.sandbox.line, *filter(None, more_lines)]
 
     @pytest.hookimpl(tryfirst=True)

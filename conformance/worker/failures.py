@@ -14,6 +14,7 @@ from conformance.worker.values import FULL_DEVICES, one_line, plain
 
 MESSAGE = 2000  # how many characters of an error's message are kept
 TORCH = os.path.dirname(os.path.abspath(str(torch.__file__)))
+SUITE = re.compile(r"[/\\]conformance[/\\]worker[/\\]")  # whose functions torch may take for its caller
 CALLS = re.compile(r"\s+At:\s+\S+(?: \(no source\))?\(\d+\): .*", re.DOTALL)  # added to messages by pybind11
 OWN_PLACE = re.compile(
     r'(?<=")[^"\n]*[/\\](?=conformance[/\\]worker[/\\])'
@@ -66,9 +67,10 @@ def may_have_other_words(expected: Dict[str, Any], raised: Optional[BaseExceptio
 def is_of_back_end(warning: warnings.WarningMessage, device: str) -> bool:
     """Whether code of a device gave a warning, or a package that changes torch's, which may say what they like."""
     kind, text = device.partition(":")[0], str(warning.message)
-    of_package = "-packages" in warning.filename and not warning.filename.startswith(TORCH + os.sep)
+    is_own = warning.filename.startswith(TORCH + os.sep) or SUITE.search(warning.filename) is not None
+    of_package = "-packages" in warning.filename and not is_own
     if kind == "cpu":
-        return of_package
+        return of_package and ORIGIN.search(text) is None
     if FALLS_BACK.search(text) or OF_ARRAY.search(text) or (OF_LAYOUT.search(text) and not keeps_strides(kind)):
         return True
     origin = ORIGIN.search(text)

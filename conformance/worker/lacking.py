@@ -46,7 +46,7 @@ NOT_BUILT = re.compile(
     rf"{DISABLED}|"
     r"requires compiling PyTorch with|not compiled with|compiled without|built without|Numpy is not available"
     r"|supported for torch\.compile|torch\.compile is not supported|Dynamo is not supported"
-    r"|No working C\+\+ compiler found|Cannot find a working triton installation|\bNo module named '(?!torch[.'])"
+    r"|No working C\+\+ compiler found|Cannot find a working triton installation|\bNo module named '(?!torch|functorch)"
 )
 
 

@@ -169,3 +169,13 @@ def test_a_profile_says_how_long_a_case_may_take(session: Session) -> None:
     found = session.run("--profile", "profile.yaml").outcomes["sinh"]
     assert found["status"] == "timeout"
     assert found["reason"].startswith("no answer within 1 s; the worker was killed in line ")
+
+
+def test_settings_of_the_compiler_are_named_where_a_worker_is_not_given_them(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.cases(right="- a = ones(1)\n- expect: {a: 1}")
+    monkeypatch.setenv("TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS", "1")
+    told = "\nnot handed to torch, whose compiler is asked by its defaults: TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS\n"
+    assert told in session.run().output
+    assert told not in session.run("--isolation", "none").output

@@ -60,6 +60,15 @@ def test_a_warning_of_another_package_is_none_of_autograd_on_any_device() -> Non
     nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
     assert failures_of_warnings(nothing, [OF_A_PACKAGE], "mps") == []
     assert failures_of_warnings(nothing, [OF_A_PACKAGE], "cpu") == []
+    from_torch = warned("jax calls torch (Triggered internally at /pytorch/torch/csrc/x.cpp:7.)", OF_A_PACKAGE.filename)
+    assert failures_of_warnings(nothing, [from_torch], "cpu") != []
+
+
+def test_a_suite_that_is_installed_is_no_package_whose_warnings_count_for_nothing() -> None:
+    nothing: dict[str, Any] = {"type": None, "match": [], "line": 1}
+    from_suite = warned("of torch", "/env/lib/python3.11/site-packages/conformance/worker/factories.py")
+    for device in ("cpu", "mps"):
+        assert failures_of_warnings(nothing, [from_suite], device) != []
 
 
 @each("warning", OF_TORCH, ids=[str(each.message) for each in OF_TORCH])

@@ -82,7 +82,7 @@ def test_a_library_that_a_build_was_made_without_is_lacking_everywhere(text: str
     assert why_lacking(RuntimeError(text), "cpu", "float32") == text
 
 
-@pytest.mark.parametrize("name", ["torch", "torch.fx.experimental", "torch._dynamo"])
+@pytest.mark.parametrize("name", ["torch", "torch.fx.experimental", "torch._dynamo", "torchgen.model", "functorch"])
 def test_a_part_of_torch_that_is_missing_is_none_of_the_environment(name: str) -> None:
     assert why_lacking(ModuleNotFoundError(f"No module named '{name}'"), "cpu", "float32") is None
 
