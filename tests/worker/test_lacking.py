@@ -30,6 +30,7 @@ NO_KERNEL = "Could not run 'aten::sort' with arguments from the 'XPU' backend."
         RuntimeError("The operator is not currently implemented for the MPS device"),
         RuntimeError("Operator 'aten::exp.out' is not implemented for torch_mcpu"),
         KeyError("Operator with name aten::angle has no lowering"),
+        ValueError("FlexAttention is only supported on CUDA, CPU, HPU, or MPS devices. Found input tensors on npu"),
         RuntimeError("Batching rule not implemented for aten::x. We could not generate a fallback."),
         RuntimeError("_make_dual() during the functionalization pass. For now, this is not supported."),
         RuntimeError("User specified an unsupported autocast device_type 'npu'"),
