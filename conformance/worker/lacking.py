@@ -16,7 +16,7 @@ REASON = 200  # how many characters of a message are kept
 LACKS = re.compile(
     r"Could not run '|is not currently (?:implemented|supported) (?:for|on)|not implemented for '\w+'"
     r"|is not implemented for (?:the )?\S+|\[NOT IMPLEMENTED\]|has no lowering|only supports? float"
-    r"|is only supported on [A-Z]|has no implementation for the backend|must be contiguous"
+    r"|is only supported on [A-Z]{3}|has no implementation for the backend|must be contiguous"
     r"|Cannot access (?:data pointer|storage) of Tensor that doesn't have storage"
     r"|__torch_dispatch__ handlers returned NotImplemented"
     r"|during the functionalization pass\. For now, this is not supported"

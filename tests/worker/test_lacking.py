@@ -62,6 +62,7 @@ def test_a_device_or_dtype_beyond_the_basics_may_lack_something(error: Exception
         ValueError("float64 is not supported on this device"),
         RuntimeError("abs does not support automatic differentiation for outputs with complex dtype."),
         AttributeError("module 'torch' has no attribute 'tensr'"),
+        RuntimeError("this hook is only supported on Tensors that require grad"),
         RuntimeError("FakeTensor Device Propagation for aten.mul.Tensor, found two different devices npu:0, npu:1"),
         RuntimeError("FakeTensor Device Propagation for aten.mul.Tensor, found two different devices npu:0, cpu"),
         AttributeError("module 'torch.nn' has no attribute 'mps'"),
