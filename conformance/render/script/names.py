@@ -20,7 +20,7 @@ Fact = tuple[str, ...]
 Texts = Sequence[tuple[str | None, str]]  # code, and the condition under which it is run
 
 # Modules that `import torch` alone loads in some releases only.
-NOT_LOADED = frozenset({"nn.utils.parametrize", "nn.utils.prune", "utils.checkpoint"})
+NOT_LOADED = frozenset({"nn.attention.flex_attention", "nn.utils.parametrize", "nn.utils.prune", "utils.checkpoint"})
 
 # Names with what follows them, save those that are set and those in strings.
 NAME = r"(?<![\w.])([A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)(?!\w)(?!\s*=[^=])"
