@@ -15,6 +15,7 @@ from shipped import CASES, all_cases, loaded, rules, spread, telling
 from conformance.execution.mutation import mutants
 from conformance.execution.program import program_of, why_unsupported
 from conformance.language.operations import PREFIX, is_of_operation
+from conformance.language.remarks import remarks_on
 from conformance.model.build import Target
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
@@ -85,6 +86,11 @@ def test_every_rule_has_a_case_or_says_why_not() -> None:
 def test_ids_are_unique() -> None:
     assert len({case.id for case in all_cases()}) == len(all_cases())
     assert loaded().covered_in.keys().isdisjoint(case.id for case in all_cases())
+
+
+@pytest.mark.slow
+def test_nothing_is_remarked_on() -> None:
+    assert [str(problem) for case in telling() for problem in remarks_on(case)] == []
 
 
 @pytest.mark.slow
