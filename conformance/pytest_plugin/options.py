@@ -164,6 +164,17 @@ def profile_of(config: pytest.Config) -> Profile:
     return profile
 
 
+def refuse_several_interpreters(config: pytest.Config) -> None:
+    """Raise a usage error if the command names several: the last would be tested, and the others silently not."""
+    given = [str(each) for each in config.invocation_params.args]
+    if sum(each == "--python" or each.startswith("--python=") for each in given) > 1:
+        raise pytest.UsageError(
+            "--python stands there several times, and a run tests one interpreter: run pytest for each of them, "
+            "`python -m conformance report` puts their reports side by side; "
+            "`python -m conformance try FILE --python PATH --python PATH` runs one file on several"
+        )
+
+
 def add_markers(config: pytest.Config) -> None:
     devices = [name.partition(":")[0] for name in (*IN_TREE, *config.option.device, *config.option.require_device)]
     for name in dict.fromkeys(devices):

@@ -33,7 +33,7 @@ from conformance.pytest_plugin import distributed
 from conformance.pytest_plugin.arguments import is_of_cases
 from conformance.pytest_plugin.invocation import note_command, tell_command
 from conformance.pytest_plugin.items import CaseFile, CaseItem, FailureRepr
-from conformance.pytest_plugin.options import add_markers, add_options, profile_of
+from conformance.pytest_plugin.options import add_markers, add_options, profile_of, refuse_several_interpreters
 from conformance.pytest_plugin.protocol import is_shortened, needs_phases, run_shortened
 from conformance.pytest_plugin.recorder import Recorder, directory_of, run_of, suite_of
 from conformance.pytest_plugin.session import ConformanceSession
@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     note_command(config)
     distributed.end_with_controller(config)
+    refuse_several_interpreters(config)
     profile = profile_of(config)
     add_markers(config)
     if not config.option.help:

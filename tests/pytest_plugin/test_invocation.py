@@ -124,6 +124,15 @@ def test_explicit_options_count_more_than_the_profile(session: Session) -> None:
     assert session.run("--profile", "profile.yaml", "--device-module", "other").statuses["sinh"] == "pass"
 
 
+def test_one_run_tests_one_interpreter(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = session.run("--python", forks.python(), f"--python={forks.python()}")
+    assert result.status == pytest.ExitCode.USAGE_ERROR
+    assert "--python stands there several times, and a run tests one interpreter" in result.output
+    given = {**session.environment(), "PYTEST_ADDOPTS": "--python absent"}
+    monkeypatch.setattr(session, "environment", lambda: given)
+    assert session.run("--python", forks.python()).statuses["right"] == "pass"  # what a command says counts more
+
+
 def test_a_profile_that_is_wrong_ends_the_run_before_it_begins(session: Session) -> None:
     session.write("profile.yaml", "device: cpu\nsetup: broken:absent\n")
     assert "has no attribute 'absent'" in session.run("--profile", "profile.yaml").output
