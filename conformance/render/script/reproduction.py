@@ -284,8 +284,8 @@ def asserted(subject: str, name: str, value: Any, near: float | None = None) -> 
 
 def equal(subject: str, value: Any, near: float | None) -> str:
     """Return an assertion that an object is, or holds, a value."""
-    if value is None or value is True or value is False:
-        return f"assert {subject} is {value}, {subject}"
+    if value is None:
+        return f"assert {subject} is None, {subject}"
     return f"assert _same({subject}, {literal(value)}{'' if near is None else f', near={near}'})"
 
 
