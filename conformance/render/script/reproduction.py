@@ -68,9 +68,9 @@ SAME = [
     "    if isinstance(x, (list, tuple)):",
     "        y = y if isinstance(y, (list, tuple)) else [y] * len(x)",
     "        return len(x) == len(y) and all(_same(*pair, near) for pair in zip(x, y))",
-    "    if isinstance(x, (float, complex)) and isinstance(y, (int, float, complex)):",
+    "    if isinstance(x, (float, complex)) and type(y) in (int, float, complex):",
     "        return x == y or abs(x - y) <= near * (1 + abs(y)) or (x != x and y != y)",
-    "    return x == y",
+    "    return x == y and isinstance(x, bool) == isinstance(y, bool)",
 ]
 SIMPLE = re.compile(r"[A-Za-z_][\w.]*(\[\w+\])*")  # what needs no brackets before a dot
 LONGEST = 100  # characters of what was observed
