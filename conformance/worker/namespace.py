@@ -32,7 +32,7 @@ from conformance.worker.functions import copied, custom_op, deepcopied, exported
 from conformance.worker.lacking import DISABLED
 from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
-from conformance.worker.sandbox import MODULE, OPEN, Namespace, base_checker, readable, tensor, writable
+from conformance.worker.sandbox import MODULE, OPEN, Namespace, base_checker, own, readable, tensor, writable
 from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
@@ -169,12 +169,6 @@ def is_own_function(value: object) -> bool:
     return isinstance(value, types.FunctionType) and value.__module__ == MODULE
 
 
-def bases() -> List[type]:
-    """Return the classes from which a case may derive its own."""
-    places = (builtins, torch, torch.nn, torch.optim, torch.autograd, torch.autograd.function)
-    return [getattr(place, name) for name in vocabulary.BASES for place in places if hasattr(place, name)]
-
-
 def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
     """Return the names of the vocabulary for cases on `device`, as the `__builtins__` of their steps."""
     target = types.SimpleNamespace(device=device, generator=generator)
@@ -219,7 +213,7 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         pickled=pickled, deepcopy=deepcopied, in_thread=in_thread, in_threads=in_threads, compiled=compiled,
         exported=exported, custom_op=custom_op, derivatives=derivatives, global_state=global_state,
         in_mode=in_mode_of(device), wrapped=wrapped, unwrapped=unwrapped,
-        __build_class__=builtins.__build_class__, __readable__=readable, __writable__=writable,
-        __base__=base_checker(bases()), __tensor__=tensor,
+        __build_class__=builtins.__build_class__, __own__=own, __readable__=readable, __writable__=writable,
+        __base__=base_checker(), __tensor__=tensor,
     )  # fmt: skip
     return names

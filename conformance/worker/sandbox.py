@@ -8,10 +8,11 @@ cases share. The compiled code checks both at run time.
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import types
 import warnings
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Sequence
 
 import torch
 
@@ -77,7 +78,8 @@ def guard(tree: ast.AST) -> None:
             elif node.attr in RESIZING:
                 node.value = call_node("__tensor__", node.value, ast.Constant(value=node.attr, kind=None))
             elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
-                node.value = call_node("__readable__", node.value, ast.Constant(value=node.attr, kind=None))
+                check = "__readable__" if node.attr in inherited() else "__own__"
+                node.value = call_node(check, node.value, ast.Constant(value=node.attr, kind=None))
 
 
 def call_node(name: str, owner: ast.expr, *arguments: ast.Constant) -> ast.Call:
@@ -108,10 +110,22 @@ def is_open(owner: Any) -> bool:
     return False
 
 
-def base_checker(names: Iterable[Any]) -> Callable[[Any], Any]:
-    """Return a function that returns its argument if it may be a base class: one of `names` or of the case."""
+def bases() -> list[type]:
+    """Return the classes of torch and Python from which a case may derive its own."""
+    places = (builtins, torch, torch.nn, torch.optim, torch.autograd, torch.autograd.function)
+    return [getattr(place, name) for name in vocabulary.BASES for place in places if hasattr(place, name)]
+
+
+@functools.lru_cache(maxsize=None)
+def inherited() -> frozenset[str]:
+    """Return the attributes that a class of a case, or its object, can have from a class of torch or Python."""
+    return frozenset(name for base in bases() for place in (base, type(base)) for name in dir(place))
+
+
+def base_checker() -> Callable[[Any], Any]:
+    """Return a function that returns its argument if it may be a base class: one of torch or Python, or of the case."""
     # By name: the compiler of 2.10 can't compare with Function, and that of 2.3 reads no __qualname__.
-    allowed = {f"{each.__module__}.{each.__name__}" for each in names}
+    allowed = {f"{each.__module__}.{each.__name__}" for each in bases()}
 
     def base(cls: Any) -> Any:
         if isinstance(cls, type) and (cls.__module__ == MODULE or f"{cls.__module__}.{cls.__name__}" in allowed):
@@ -128,6 +142,17 @@ def tensor(owner: Any, name: str) -> Any:
     if isinstance(owner, type) and owner.__name__.endswith(("Storage", "StorageBase", "ndarray")):
         raise AttributeError(f"a case can't use {name} of {owner!r}")
     return owner
+
+
+def own(owner: Any, name: str) -> Any:
+    """Return `owner` as `readable` does, where `name` isn't `inherited`.
+
+    All that is looked at is whose class it is. A compiler that traces this sees no more of the classes and objects of a
+    case than a function without checks would show it, and compiles anew for the same reasons.
+    """
+    if (owner if isinstance(owner, (type, types.FunctionType)) else type(owner)).__module__ == MODULE:
+        return owner
+    return readable(owner, name)
 
 
 def readable(owner: Any, name: str) -> Any:

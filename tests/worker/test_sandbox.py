@@ -17,9 +17,10 @@ import torch
 from loops import each
 from running import case_of, request_of, running_engine
 
+from conformance.language import vocabulary
 from conformance.language.errors import CaseFileError
 from conformance.worker.engine import Engine
-from conformance.worker.sandbox import Namespace, writable
+from conformance.worker.sandbox import MODULE, Namespace, bases, compile_text, writable
 
 # What may not even load: no name, no attribute and no construct leads out of the language.
 REFUSED = {
@@ -28,7 +29,8 @@ REFUSED = {
     "import in a def": "def f():\n    import os",
     "__import__": "__import__('os')",
     "__builtins__": "__builtins__['open']",
-    "__readable__, which the worker adds": "__read__(torch, '__dict__')",
+    "__readable__, which the worker adds": "__readable__(torch, '__dict__')",
+    "__own__, which the worker adds": "__own__(torch, '__dict__')",
     "__writable__, which the worker adds": "__writable__(torch)",
     "__build_class__": "__build_class__(lambda: 0, 'A')",
     "__name__": "log(__name__)",
@@ -580,6 +582,20 @@ del m.scale
 """
     steps = f"- {json.dumps(text)}\n- expect: {{log: [[[4.0], 3, 5]]}}\n"
     assert engine.run(request_of(case_of(steps)))["status"] == "pass"
+
+
+@pytest.mark.parametrize("base", bases(), ids=lambda base: base.__name__)
+def test_a_class_of_a_case_shows_nothing_of_its_base_beside_the_vocabulary(engine: Engine, base: type) -> None:
+    """Also where the case defines the name elsewhere, which is all that the parent can check."""
+    offered = engine.runners["cpu"].offered
+    scope = {"__builtins__": offered, "__name__": MODULE, "Base": base}
+    exec(compile_text("class A(Base):\n    mine = 1", "exec"), scope)
+    names = {name for place in (base, type(base)) for name in dir(place) if not name.startswith("_")}
+    hidden = names - vocabulary.ATTRIBUTES.keys()
+    for name in hidden:
+        with pytest.raises(AttributeError, match="that this case has given it"):
+            eval(compile_text(f"A.{name}", "eval"), scope)
+    assert eval(compile_text("A.mine", "eval"), scope) == 1
 
 
 def test_no_namespace_holds_a_module(engine: Engine) -> None:

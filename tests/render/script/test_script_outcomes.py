@@ -438,13 +438,6 @@ def that_end() -> list[Case]:
 
 
 PARTS = 2  # so that several processes can share the work
-# The suite looks at the class of whatever a case reads an attribute of. The compiler sees that, and traces the function
-# anew when the class is another: a script, without such looks, goes on with the class as it was.
-RETRACED = {
-    "class-that-is-changed-between-calls-of-a-compiled-function-number-that-hides-that-of-the-class-above",
-    "class-that-is-changed-between-calls-of-a-compiled-function-method",
-    "class-that-is-changed-between-calls-of-a-compiled-function-method-of-the-class-above",
-}
 
 
 @pytest.fixture(scope="module")
@@ -467,7 +460,6 @@ def outcomes_alone(cases: Sequence[Case], *arguments: str, before: str = "") -> 
 
 def compare(engine: Engine, cases: dict[str, Case], device: str = "cpu", dtype: str = "float32") -> dict[str, Outcome]:
     """Return the outcomes of cases after making sure that suite and scripts agree on all of them."""
-    cases = {name: case for name, case in cases.items() if name not in RETRACED}
     alone = dict(zip(cases, outcomes_alone(list(cases.values()), device, dtype), strict=True))
     assert alone == {name: outcome_in_suite(engine, case, device, dtype) for name, case in cases.items()}
     return alone
