@@ -9,7 +9,16 @@ import sys
 from typing import Any, Callable, Collection, Dict, List, Optional, Protocol, Sequence, Set, Tuple
 
 from conformance.worker import features
-from conformance.worker.lacking import COPIED, Declared, may_be_lacking, message_of, why_lacking, why_left_out
+from conformance.worker.lacking import (
+    COPIED,
+    REASON,
+    Declared,
+    is_of_module,
+    may_be_lacking,
+    message_of,
+    why_lacking,
+    why_left_out,
+)
 from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import checks_of, is_alike
 from conformance.worker.notes import Notes
@@ -82,6 +91,8 @@ class Diagnosis:
         behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
         if why is None and recorder.raised is not None and fails_as(answer, recorded):
             why = self.why_caught(recorder.raised, failures, behind)
+        if why is None and "except " in behind:
+            why = why_module_missing(failures, self.device)
         if why is None and looks_at_holders(behind, failures, errors):
             waited = self.runner.run(program, within(Waiting(self.prober.wait)))
             if waited["status"] == "pass":
@@ -184,6 +195,12 @@ def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool
     """Whether what was observed in place of what was expected has the beginning of an error's message."""
     told = one_line(str(error))[:TOLD]
     return bool(told) and any(told in one_line(each["observed"]) for each in failures)
+
+
+def why_module_missing(failures: Sequence[Dict[str, Any]], device: str) -> Optional[str]:
+    """Return what was observed if it shows an error that torch has no module of a device, which no operation raised."""
+    observed = (one_line(each["observed"]) for each in failures)
+    return next((text[:REASON] for text in observed if is_of_module(text, device.partition(":")[0])), None)
 
 
 def why_limited(

@@ -187,6 +187,23 @@ def test_a_missing_operation_whose_error_a_case_has_caught_is_missing() -> None:
     assert why_on_meta(CATCHES.replace("false}", "true}") + "- expect: {n: 3}") is None
 
 
+NO_MODULE = """
+    - |
+      def caught():
+          try:
+              raise AttributeError("module 'torch' has no attribute 'meta'")
+          except Exception as error:
+              return error
+    - own = ValueError("mine")
+    - expect: {caught(): {is: own}}
+    """
+
+
+def test_a_missing_module_of_the_device_whose_error_a_case_has_caught_is_missing() -> None:
+    assert "has no attribute 'meta'" in (why_on_meta(NO_MODULE) or "")
+    assert why_on_meta(NO_MODULE.replace("attribute 'meta'", "attribute 'other'")) is None
+
+
 def test_an_error_that_comes_only_while_operations_are_looked_at_excuses_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
