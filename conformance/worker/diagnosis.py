@@ -91,8 +91,7 @@ class Diagnosis:
         behind = text_behind(" ".join(each["path"] for each in failures), program["steps"])
         if why is None and recorder.raised is not None and fails_as(answer, recorded):
             why = self.why_caught(recorder.raised, failures, behind)
-        if why is None and "except " in behind:
-            why = why_module_missing(failures, self.device)
+        why = why or why_module_missing(failures, self.device)
         if why is None and looks_at_holders(behind, failures, errors):
             waited = self.runner.run(program, within(Waiting(self.prober.wait)))
             if waited["status"] == "pass":

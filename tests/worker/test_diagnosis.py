@@ -188,14 +188,15 @@ def test_a_missing_operation_whose_error_a_case_has_caught_is_missing() -> None:
 
 
 NO_MODULE = """
+    - caught, own = [], ValueError("mine")
     - |
-      def caught():
+      def attempt():
           try:
               raise AttributeError("module 'torch' has no attribute 'meta'")
           except Exception as error:
-              return error
-    - own = ValueError("mine")
-    - expect: {caught(): {is: own}}
+              caught.append(error)
+    - attempt()
+    - expect: {"caught[0]": {is: own}}
     """
 
 
