@@ -197,9 +197,13 @@ def is_told_in(failures: Sequence[Dict[str, Any]], error: BaseException) -> bool
 
 
 def why_module_missing(failures: Sequence[Dict[str, Any]], device: str) -> Optional[str]:
-    """Return what was observed if it shows an error that torch has no module of a device, which no operation raised."""
-    observed = (one_line(each["observed"]) for each in failures)
-    return next((text[:REASON] for text in observed if is_of_module(text, device.partition(":")[0])), None)
+    """Return what was observed if all that fails shows an error, which the case has caught, that torch lacks a module.
+
+    No operation has raised it: a function of torch has looked for the module of the device.
+    """
+    observed = [one_line(each["observed"]) for each in failures]
+    is_all = bool(observed) and all(is_of_module(text, device.partition(":")[0]) for text in observed)
+    return observed[0][:REASON] if is_all else None
 
 
 def why_limited(

@@ -147,8 +147,8 @@ def tensor(owner: Any, name: str) -> Any:
 def own(owner: Any, name: str) -> Any:
     """Return `owner` as `readable` does, where `name` isn't `inherited`.
 
-    All that is looked at is whose class it is. A compiler that traces this sees no more of the classes and objects of a
-    case than a function without checks would show it, and compiles anew for the same reasons.
+    All that is looked at is whose class it is. From 2.3 on a compiler that traces this sees no more of the classes and
+    objects of a case than a function without checks would show it, and compiles anew for the same reasons.
     """
     if (owner if isinstance(owner, (type, types.FunctionType)) else type(owner)).__module__ == MODULE:
         return owner

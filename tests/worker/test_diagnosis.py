@@ -203,6 +203,7 @@ NO_MODULE = """
 def test_a_missing_module_of_the_device_whose_error_a_case_has_caught_is_missing() -> None:
     assert "has no attribute 'meta'" in (why_on_meta(NO_MODULE) or "")
     assert why_on_meta(NO_MODULE.replace("attribute 'meta'", "attribute 'other'")) is None
+    assert why_on_meta(NO_MODULE.replace("is: own}", "is: own}, len(caught): 2")) is None
 
 
 def test_an_error_that_comes_only_while_operations_are_looked_at_excuses_nothing(

@@ -14,7 +14,7 @@ import pytest
 import torch
 from running import FIRST, case_of, known_issues, request_of, running_engine, spoils_its_process
 from scripts import run_script, run_scripts
-from shipped import spread, telling
+from shipped import all_cases, spread, telling
 from worker.test_checks import CHECKS
 
 from conformance.execution.mutation import OPPOSITES, changed
@@ -463,6 +463,14 @@ def compare(engine: Engine, cases: dict[str, Case], device: str = "cpu", dtype: 
     alone = dict(zip(cases, outcomes_alone(list(cases.values()), device, dtype), strict=True))
     assert alone == {name: outcome_in_suite(engine, case, device, dtype) for name, case in cases.items()}
     return alone
+
+
+def test_the_checks_of_the_suite_leave_a_compiler_no_guards_of_classes(engine: Engine) -> None:
+    """A compiled function is as stale in the suite as in a script, which has none of the suite's checks."""
+    named = "class-that-is-changed-between-calls-of-a-compiled-function-"
+    cases = {case.id: case for case in all_cases() if case.id.startswith(named)}
+    assert len(cases) == 6
+    compare(engine, cases)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
