@@ -149,7 +149,7 @@ class Checker:
             self.found(node, f"{name!r} begins with _", "choose a name that doesn't")
         elif name in vocabulary.RESERVED:
             self.found(node, f"{name!r} belongs to the vocabulary", "choose another name")
-        elif name in vocabulary.FOREIGN and not self.in_class:
+        elif name in vocabulary.FOREIGN and (not self.in_class or isinstance(getattr(node, "ctx", None), ast.Load)):
             self.found(node, f"{name!r} is a builtin of Python that is not part of the language", "choose another name")
 
     def name(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
@@ -158,7 +158,7 @@ class Checker:
         if not isinstance(node.ctx, ast.Load):
             self.own_name(node, name)
         elif any(name in scope for scope in scopes) or (in_def and name in self.names.anywhere):
-            if name.startswith("_") and name != "_":
+            if name in vocabulary.FOREIGN or (name.startswith("_") and name != "_"):
                 self.own_name(node, name)
         elif name in vocabulary.NAMES:
             self.need(vocabulary.NAMES[name], name)

@@ -24,7 +24,7 @@ from conformance.worker.functions import in_thread, print_to
 from conformance.worker.lacking import Declared, is_out_of_memory, may_be_lacking, message_of, why_lacking
 from conformance.worker.notes import Notes
 from conformance.worker.reference import References
-from conformance.worker.sandbox import MODULE, compile_step, compile_text
+from conformance.worker.sandbox import PLACE, compile_step, compile_text
 from conformance.worker.storage import why_hidden
 from conformance.worker.values import Unobservable, event_of, plain
 
@@ -76,10 +76,11 @@ class CaseRun:
         self.line: int = first["line"]
         # In a mode it is a thread of its own, which the mode doesn't reach, that computes what is expected.
         self.apart: Callable[..., Any] = in_thread if "mode" in program else call
-        self.names: Dict[str, Any] = {
-            "__builtins__": shared.offered, "__name__": MODULE, "log": plainly(self.add_to_log), "dtype": self.dtype,
-            "print": plainly(partial(print_to, self.printed)),
-        }  # fmt: skip
+        self.names: Dict[str, Any] = vars(PLACE)
+        self.names.update(
+            __builtins__=shared.offered, __offered__=shared.offered, log=plainly(self.add_to_log),
+            dtype=self.dtype, print=plainly(partial(print_to, self.printed)),
+        )  # fmt: skip
 
     def add_to_log(self, *event: Any) -> None:
         self.log.append(event_of(event))

@@ -19,7 +19,7 @@ from conformance.worker.refusals import close_ways_out
 from conformance.worker.sandbox import MODULE
 from conformance.worker.state import nesting
 
-OF_COMPILER = re.compile(r"__|.*_\d+_c\d")  # names that it sets beside those of functions, and deletes itself
+OF_COMPILER = re.compile(r"__|.*_\d{9,}_c\d")  # names that it sets beside a case's, with an id, and deletes itself
 MARK_OF_COMPILER = "___"  # says that it has patched a class: it would do so again, on top of the patch, in each case
 SEED = 0
 ROUNDS = 8  # of taking away what a case has left, before its process is given up
@@ -259,9 +259,7 @@ class GlobalState:
     def restore(self) -> None:
         # The compiler refuses what it has compiled too often, also inside of torch, as cond() does.
         getattr(sys.modules.get("torch._dynamo"), "reset", lambda: None)()
-        place = sys.modules.pop(MODULE, None)  # the module of compiled functions
-        if place is not None:
-            forget(vars(place))
+        sys.modules.pop(MODULE, None)  # as the module of compiled functions
         # Collect before restoring modes: a generator that a case left open restores its own when it is collected, and
         # runs code of the case. It may be held by what is taken away here, and leave something again.
         for _ in range(ROUNDS):

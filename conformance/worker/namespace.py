@@ -6,13 +6,12 @@ The target's dtype is torch's default dtype while the case runs.
 from __future__ import annotations
 
 import builtins
-import dis
 import importlib
 import operator
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, Set
+from typing import Any, Callable, Dict
 
 import torch
 
@@ -32,12 +31,15 @@ from conformance.worker.functions import copied, custom_op, deepcopied, exported
 from conformance.worker.lacking import DISABLED
 from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
-from conformance.worker.sandbox import MODULE, OPEN, Namespace, base_checker, own, readable, tensor, writable
+from conformance.worker.sandbox import MODULE, OPEN, PLACE, Namespace, base_checker, own, readable, tensor, writable
 from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
 KINDS = frozenset({MODULE, "builtins", "torch._C._autograd"})  # modules of classes that type() shows
-PLACE = types.ModuleType(MODULE)  # the module of compiled functions
+# What a compiler finds as Python's own, also for what it traces of torch. Of the names that a case may have itself, and
+# finds here before it has set them, `input` alone does harm.
+BUILTINS = types.ModuleType("builtins")
+vars(BUILTINS).update({name: value for name, value in vars(builtins).items() if name != "input"})
 # What may run a compiled function, by the module of torch's compiler that has it.
 BACKENDS = {"aot_eager": "debugging", "aot_eager_decomp_partition": "debugging", "inductor": "inductor"}
 
@@ -95,43 +97,14 @@ def compiled(function: Any, backend: str = "aot_eager", **options: bool) -> Any:
     if compiler.config.disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":  # it would hand the function back
         raise RuntimeError(f"torch.compile {DISABLED}")
     compiler.reset()
-    own = function.__globals__
-    # The compiler treats everything in the builtins as Python's own, and imports the module of a function. So the
-    # function is given a module with the names that it needs as globals. That is removed from sys.modules after the
-    # case, but is always the same object: some compilers remember the module of a name and refuse another one.
+    names = function.__globals__
+    offered = names["__offered__"]
+    # The compiler imports the module of a function, and takes all that is in its builtins for Python's own. The module
+    # is removed from sys.modules after the case; some compilers remember it, and refuse another one of this name.
     sys.modules[MODULE] = PLACE
-    names = vars(PLACE)
-    looked_up = names_looked_up(function.__code__, own)
-    # Methods of the case's classes keep the globals that they have, of which it takes those alone for no builtins.
-    offered = own["__builtins__"]
-    own.update({name: offered[name] for name in looked_up & offered.keys() - own.keys() - vars(builtins).keys()})
-    # What is held beside these names would not be freed before the case ends.
-    needed = {name: own[name] for name in looked_up & own.keys()}
-    # What the case calls like something of torch's is left as it is for functions that were compiled before.
-    names.update({name: value for name, value in own["__builtins__"].items() if name not in own})
-    names.update(needed, __builtins__=builtins)
-
-    def opened(known: Any) -> Any:
-        missing = sorted(set(foreign_names(known.__code__)) - own.keys() - own["__builtins__"].keys())
-        if missing:
-            raise NameError(f"name {missing[0]!r} is not defined")  # to the compiler it would be Python's
-        parts = (known.__code__, names, known.__name__, known.__defaults__, known.__closure__)
-        made = types.FunctionType(*parts)
-        made.__kwdefaults__ = known.__kwdefaults__
-        return made
-
-    names.update({name: opened(value) for name, value in needed.items() if is_own_function(value)})
-    return torch.compile(opened(function), backend=backend, **options)
-
-
-def foreign_names(code: Any) -> Iterator[str]:
-    """Yield the names that code looks up and that no case has, but Python."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and hasattr(builtins, instruction.argval):
-            yield instruction.argval
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from foreign_names(constant)
+    names.update({name: offered[name] for name in offered.keys() - names.keys() - vars(builtins).keys()})
+    names["__builtins__"] = BUILTINS
+    return torch.compile(function, backend=backend, **options)
 
 
 def unnest(backend: Any) -> None:
@@ -144,25 +117,6 @@ def unnest(backend: Any) -> None:
     for each in kept:
         if isinstance(each, dict):
             each.pop("bw_compiler", None)
-
-
-def names_looked_up(code: Any, own: Dict[str, Any]) -> Set[str]:
-    """Return the names that code, or any function or method of the case, looks up: global ones and attributes."""
-    found: Set[str] = set()
-    waiting = [code, *(each for value in own.values() for each in codes_of(value))]
-    while waiting:
-        each = waiting.pop()
-        found.update(each.co_names)
-        waiting += [constant for constant in each.co_consts if isinstance(constant, types.CodeType)]
-    return found
-
-
-def codes_of(value: Any) -> List[Any]:
-    """Return the code of a function of a case, or of the methods of a class of a case."""
-    if isinstance(value, type) and value.__module__ == MODULE:
-        inner = (getattr(each, "__func__", getattr(each, "fget", each)) for each in vars(value).values())
-        return [each.__code__ for each in inner if isinstance(each, types.FunctionType)]
-    return [value.__code__] if is_own_function(value) else []
 
 
 def is_own_function(value: object) -> bool:

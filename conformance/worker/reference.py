@@ -141,8 +141,10 @@ class References:
         self.offered = offered
 
     def evaluate(self, code: types.CodeType, names: Dict[str, Any]) -> Any:
-        copies: Dict[str, Any] = {"__builtins__": self.offered, "__name__": names["__name__"]}
-        add_copies(copies, code, names, names["__builtins__"])
+        copies: Dict[str, Any] = {
+            "__builtins__": self.offered, "__offered__": self.offered, "__name__": names["__name__"]
+        }  # fmt: skip
+        add_copies(copies, code, names, names["__offered__"])
         copies.setdefault("device", "cpu")
         copies["dtype"] = torch.float64
         return in_double_precision(lambda: eval(code, copies))

@@ -27,6 +27,7 @@ OPEN = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
 TRACED = ("torch.fx.", "torch._subclasses.")
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
+PLACE = types.ModuleType(MODULE)  # the module of steps, which one case after the other has
 MADE = (MODULE, "torch.autograd.function")  # modules of classes, of the case and of contexts, which 2.10 traces by name
 EXPRESSION = "<case>"  # the file name of expressions
 # Where objects that a Function is given instead of its context have it, and the modules of their classes: in transforms
@@ -68,6 +69,8 @@ def guard(tree: ast.AST) -> None:
                 pending += [item for item in value if isinstance(item, ast.AST)]
             elif isinstance(value, ast.AST):
                 pending.append(value)
+        if isinstance(node, ast.Name) and node.id in vocabulary.FOREIGN and isinstance(node.ctx, ast.Load):
+            raise NameError(f"name {node.id!r} is not defined")  # beside what is compiled it would be Python's
         if isinstance(node, ast.Name) and node.id == "type":
             node.id = "__type__"  # what the compiler writes calls Python's by this name, in the same namespace
         elif isinstance(node, ast.ClassDef):

@@ -23,7 +23,7 @@ from conformance.worker import case_run, confinement, namespace
 from conformance.worker.engine import Engine
 from conformance.worker.factories import Layer, allowing_for_rounding
 from conformance.worker.namespace import offer
-from conformance.worker.sandbox import Namespace, compile_step
+from conformance.worker.sandbox import PLACE, Namespace, compile_step
 
 DRAWS = {
     "rand": "rand(2, 3)",
@@ -415,6 +415,68 @@ def test_what_the_compiler_writes_has_a_type_function_for_all_objects(engine: En
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 
 
+def test_a_compiled_function_finds_a_name_as_the_case_has_it_by_now(engine: Engine) -> None:
+    steps = """
+- factor = 2
+- |
+  def scale(t):
+      return t * factor
+  fast = compiled(scale)
+- x = tensor([1.5, -2.0], requires_grad=True)
+- results = [fast(x)]
+- factor = 3
+- results.append(fast(x))
+- |
+  def scale(t):
+      return t - factor
+- expect: {"results[0]": {value: 2 * x}, "results[1]": {value: 3 * x}, fast(x): {value: 3 * x}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_a_case_finds_what_a_compiled_function_has_set(engine: Engine) -> None:
+    steps = """
+- calls = 0
+- |
+  def f(t):
+      global calls, kept
+      calls = calls + 1
+      kept = t * calls
+      return kept
+- fast = compiled(f)
+- x = tensor([1.5, -2.0], requires_grad=True)
+- results = [fast(x), fast(x)]
+- expect: {"results[0]": {value: x}, "results[1]": {value: 2 * x}, calls: 2, kept: {value: 2 * x}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
+def test_beside_what_is_compiled_a_name_that_is_not_set_is_not_pythons(engine: Engine) -> None:
+    steps = """
+- 'f = compiled(lambda t: t * 2)'
+- |
+  if len([]):
+      input = 1
+- {do: input(), raises: {type: NameError, match: input}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    with pytest.raises(NameError, match="getattr"):
+        compile_step("getattr(1, '__class__')", "t.yaml", 1)
+
+
+def test_names_of_a_case_are_gone_in_the_next_like_the_compilers_or_not(engine: Engine) -> None:
+    steps = "- 'left_1_c0 = other_1 = compiled(lambda t: t * 2)'\n- expect: {left_1_c0(ones(1)): 2}\n"
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+    steps = """
+- |
+  if len([]):
+      left_1_c0 = other_1 = 1
+- {do: left_1_c0, raises: {type: NameError, match: left_1_c0}}
+- {do: other_1, raises: {type: NameError, match: other_1}}
+"""
+    assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
+
+
 def test_a_function_keeps_its_names_when_another_one_is_compiled(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -564,15 +626,14 @@ def test_a_backend_that_wraps_its_compiler_at_each_use_wraps_it_once() -> None:
 
 def test_what_the_compiler_sets_beside_functions_is_left_to_it(engine: Engine) -> None:
     steps = "- 'f = compiled(lambda t: t * 2)'\n- expect: {f(ones(1)): 2}\n"
-    place = namespace.PLACE
-    vars(place).update({"__compiled_1": 1, "left_140_c0": 2})
+    vars(PLACE).update({"__compiled_1": 1, "left_140737350_c0": 2})
     try:
         assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
-        assert (place.__compiled_1, place.left_140_c0) == (1, 2)
-        assert not hasattr(place, "f")
+        assert (PLACE.__compiled_1, PLACE.left_140737350_c0) == (1, 2)
+        assert not hasattr(PLACE, "f")
     finally:
-        for name in ("__compiled_1", "left_140_c0"):
-            delattr(place, name)
+        for name in ("__compiled_1", "left_140737350_c0"):
+            delattr(PLACE, name)
 
 
 def test_a_tensor_of_a_case_can_see_the_functions_that_it_is_given_to(engine: Engine) -> None:

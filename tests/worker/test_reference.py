@@ -37,7 +37,7 @@ def engine() -> Iterator[Engine]:
 def evaluated(text: str, **names: Any) -> Any:
     """Return what an expression means for the copies of these names."""
     offered = offer("cpu", torch.Generator())
-    own = {"__name__": MODULE, "__builtins__": offered, **names}
+    own = {"__name__": MODULE, "__builtins__": offered, "__offered__": offered, **names}
     return References(offered).evaluate(compile_text(text, "eval"), own)
 
 
@@ -134,7 +134,7 @@ def test_writing_over_the_gradient_changes_a_copy_only() -> None:
 
 def test_what_compiling_puts_beside_the_variables_is_for_no_expectation() -> None:
     offered = offer("meta", torch.Generator())
-    own = {"__name__": MODULE, "__builtins__": offered}
+    own = {"__name__": MODULE, "__builtins__": offered, "__offered__": offered}
     exec(compile_text("f = lambda: ones(2)", "exec"), own)
     assert offered["compiled"](own["f"])().device.type == "meta"
     assert own["ones"] is offered["ones"]

@@ -35,6 +35,10 @@ REFUSED = {
     "__build_class__": "__build_class__(lambda: 0, 'A')",
     "__name__": "log(__name__)",
     "open": "open('/etc/passwd')",
+    "a builtin that a class may not have set": (
+        "class A(object):\n    if len([]):\n        open = 1\n    open('/etc/passwd')"
+    ),
+    "a builtin that a class has set as a global name": "class A(object):\n    global open\n    open = 1\nlog(open)",
     "eval": "eval('1')",
     "exec": "exec('1')",
     "compile": "compile('1', 'x', 'exec')",
