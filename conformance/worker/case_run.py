@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import linecache
 import warnings
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
@@ -51,6 +52,15 @@ class Shared(NamedTuple):
     declared: Declared
 
 
+def source_of(steps: List[Dict[str, Any]], file: str) -> Tuple[int, None, List[str], str]:
+    """Return the statements, each in its line of the file, as `linecache` has the source of a module without a file."""
+    lines: Dict[int, str] = {}
+    for step in steps:
+        lines.update(enumerate(step.get("do", "").splitlines(), step["line"]))
+    text = [f"{lines.get(number, '')}\n" for number in range(1, max(lines, default=0) + 1)]
+    return sum(map(len, text)), None, text, file
+
+
 class CaseRun:
     """One case while it runs."""
 
@@ -65,6 +75,8 @@ class CaseRun:
         self.declared = shared.declared
         self.file = f"{program['file']} (no source)"  # a compiler would find the file, and take its lines for Python
         self.steps: List[Dict[str, Any]] = program["steps"]
+        # Of a function without a source torch's compiler traces a wrapper instead, which differs in what it looks at.
+        linecache.cache[self.file] = source_of(self.steps, self.file)
         self.log: List[Any] = []
         self.warned: List[warnings.WarningMessage] = []
         self.errors: Dict[str, bool] = {}

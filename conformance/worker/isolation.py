@@ -31,6 +31,16 @@ def forget(names: Dict[str, Any]) -> None:
         del names[name]
 
 
+def forget_compiled() -> None:
+    """Have the compiler forget what it has compiled. What it has too often it refuses, also in torch, as in cond()."""
+    getattr(sys.modules.get("torch._dynamo"), "reset", lambda: None)()
+    # Up to 2.3 it goes on to ask less of modules of a class of which one was written to.
+    tracker = getattr(sys.modules.get("torch._dynamo.mutation_guard"), "GenerationTracker", None)
+    for name in ("dynamic_classes", "generation_values"):
+        getattr(getattr(tracker, name, None), "clear", lambda: None)()
+    sys.modules.pop(MODULE, None)  # as the module of compiled functions
+
+
 def prepare_process() -> None:
     """Prepare this process for many cases: garbage collection on request only, and no warning shown just once."""
     torch.set_warn_always(True)
@@ -257,9 +267,7 @@ class GlobalState:
         return is_changed
 
     def restore(self) -> None:
-        # The compiler refuses what it has compiled too often, also inside of torch, as cond() does.
-        getattr(sys.modules.get("torch._dynamo"), "reset", lambda: None)()
-        sys.modules.pop(MODULE, None)  # as the module of compiled functions
+        forget_compiled()
         # Collect before restoring modes: a generator that a case left open restores its own when it is collected, and
         # runs code of the case. It may be held by what is taken away here, and leave something again.
         for _ in range(ROUNDS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import linecache
 import time
 import warnings
 from functools import partial
@@ -68,6 +69,7 @@ class Runner:
             self.warned = [text_of(warning) for warning in run.warned]  # not themselves, which hold objects of the case
             run.warned.clear()
             forget(run.names)
+            linecache.cache.pop(run.file, None)
             del run
             self.global_state.restore()
         outcome["seconds"] = round(time.perf_counter() - begin, 6)

@@ -6,6 +6,8 @@ import gc
 import json
 import os
 import random
+import sys
+import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,7 +25,7 @@ from conformance.model.case import Case
 from conformance.results.fingerprint import Fingerprint, fingerprint
 from conformance.worker.diagnosis import Diagnosis
 from conformance.worker.engine import Engine
-from conformance.worker.isolation import GlobalState, forget, global_hooks, name_user
+from conformance.worker.isolation import GlobalState, forget, forget_compiled, global_hooks, name_user
 from conformance.worker.state import autocast_nesting
 
 TARGET = Target(device="cpu", dtype="float32")
@@ -397,6 +399,14 @@ def test_names_are_forgotten_but_for_those_of_the_compiler() -> None:
     names = {"x": 1, "f_1": 2, "__compiled_fn_1": 3, "left_140737350_c0": 4}
     forget(names)
     assert names == {"__compiled_fn_1": 3, "left_140737350_c0": 4}
+
+
+def test_a_compiler_asks_of_modules_what_it_asked_in_the_first_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"dynamic_classes": {torch.nn.Linear: True}, "generation_values": {1: 2}}
+    tracker = types.SimpleNamespace(GenerationTracker=types.SimpleNamespace(**kept))
+    monkeypatch.setitem(sys.modules, "torch._dynamo.mutation_guard", tracker)
+    forget_compiled()
+    assert kept == {"dynamic_classes": {}, "generation_values": {}}
 
 
 def test_keys_of_the_dispatcher_that_a_case_leaves_turned_off_end_the_process() -> None:

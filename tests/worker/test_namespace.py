@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import linecache
 import subprocess
@@ -371,28 +372,48 @@ def test_methods_of_a_case_are_compiled_with_the_names_that_they_use(engine: Eng
     assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
 
 
-def test_what_is_compiled_is_from_no_file_and_stands_in_one_module(
+def test_what_is_compiled_is_from_no_file_has_a_source_and_stands_in_one_module(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A compiler reads the file that a function is from, if there is one, and may remember its module by its name."""
+    """A compiler reads the file that a function is from, if there is one, and may remember its module by its name.
+
+    Of a function that has no source, it traces a wrapper.
+    """
     (tmp_path / "t.yaml").write_text("it's no Python")
     monkeypatch.chdir(tmp_path)
     seen: list[Any] = []
+    sources: list[str] = []
 
     def compile_(function: Any, backend: str) -> Any:
         assert backend == "aot_eager"
         seen.append(function)
+        sources.append(inspect.getsource(function))
+        assert inspect.getsourcefile(function) == function.__code__.co_filename
         return function
 
     monkeypatch.setattr(torch, "compile", compile_)
     for _ in range(2):
-        steps = "- 'f = compiled(lambda t: (lambda u: u * 2)(t))'\n- expect: {f(tensor(1.0)): 2.0}\n"
+        steps = """
+- before = 1
+- 'f = compiled(lambda t: (lambda u: u * 2)(t))'
+- |
+  def g(t):
+      # A line of its own.
+      return t * 3
+  g = compiled(g)
+- expect: {f(tensor(1.0)): 2.0, g(tensor(1.0)): 3.0}
+"""
         assert outcome_of_steps(engine, steps, "cpu")["status"] == "pass"
-    first, second = seen
+    first, second = seen[0], seen[2]
     assert first.__globals__ is second.__globals__
+    assert sources[:2] == [
+        "f = compiled(lambda t: (lambda u: u * 2)(t))\n",
+        "def g(t):\n    # A line of its own.\n    return t * 3\n",
+    ]
     for code in (first.__code__, *(inner for inner in first.__code__.co_consts if hasattr(inner, "co_filename"))):
         assert code.co_filename.startswith("t.yaml")
         assert not Path(code.co_filename).exists()
+        assert code.co_filename not in linecache.cache
 
 
 def test_what_the_compiler_writes_has_a_type_function_for_all_objects(engine: Engine) -> None:
