@@ -36,7 +36,7 @@ ROOTS: dict[str, str] = {
 }  # fmt: skip
 
 # Namespaces that are modules of Python, not of torch.
-PYTHON_MODULES = frozenset("math copy gc weakref warnings functools types".split())
+PYTHON_MODULES = frozenset("math copy gc weakref warnings functools collections types".split())
 
 # Functions of torch that use the seeded generator, and those that make tensors on the target's device.
 RANDOM = frozenset("rand randn rand_like randn_like normal randint randint_like randperm".split())
