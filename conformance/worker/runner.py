@@ -76,12 +76,9 @@ class Runner:
         return outcome
 
     def collect(self) -> int:
-        """Collect garbage once the device is done, which holds what it computes with.
-
-        Twice: an object that is freed may hold others through C++, where the first collection doesn't look.
-        """
+        """Collect garbage once the device is done, which holds what it computes with."""
         self.synchronize()
-        return gc.collect() + gc.collect()
+        return gc.collect()
 
 
 def in_mode(name: str) -> Callable[[CaseRun], Dict[str, Any]]:
