@@ -49,7 +49,7 @@ CONSTRUCT_HINTS = {
     ast.ImportFrom: "torch, nn, F, optim, autograd, math and the rest of the vocabulary are there already",
     ast.While: "use for over a list or range()",
     ast.Assert: "say it in an expect step",
-    ast.Try: "use a do step with raises",
+    ast.Try: "say under raises what the step raises; a try can stand in a def",
     ast.Raise: "it can stand in a def",
 }
 

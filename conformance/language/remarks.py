@@ -197,6 +197,18 @@ def slips(case: Case) -> Iterator[Remark]:
                         yield each["line"], f"{key}.match", f"{part!r} is text, and looks like a pattern", hint
         if "do" in step and "raises" not in step and "warns" not in step:
             yield from slips_of_statements(step)
+        for entry in step.get("expect", ()):
+            for text in (text for _, value, _ in entry["checks"] for text in expressions_in(value)):
+                if asks_for_gradients(text):
+                    message = "an expected value is computed of copies that don't require grad, and has no gradients"
+                    hint = "compute the gradient in a step, and expect what the step has set"
+                    yield entry["line"], f"expect.{entry['subject']}", message, hint
+
+
+def asks_for_gradients(expression: str) -> bool:
+    tree = parse_code(expression, "eval").tree
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    return any(ast.unparse(each) in ("autograd.grad", "torch.autograd.grad") for each in called)
 
 
 def slips_of_statements(step: dict[str, Any]) -> Iterator[Remark]:

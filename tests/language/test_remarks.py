@@ -45,6 +45,8 @@ def told(steps: str, torch: str = "") -> list[str]:
         ("- b = a * 2\n- a == b\n", "2: the comparison is made and forgotten"),
         ("- b = tensor([[1], [-2]], requires_grad=True)\n",
             "1: whole numbers make a tensor of integers, which can't require grad"),
+        ("- b = a * 2\n- expect: {b: {value: [2.0], grad: 'autograd.grad(a * a, a)[0]'}}\n",
+            "2: expect.b: an expected value is computed of copies that don't require grad, and has no gradients"),
     ],
 )  # fmt: skip
 def test_this_is_remarked(steps: str, remark: str) -> None:
@@ -67,6 +69,7 @@ def test_this_is_remarked(steps: str, remark: str) -> None:
             "",
         ),
         ("- b = tensor([1, 2], dtype=torch.float64, requires_grad=True)\n", ""),
+        ("- expect: {'autograd.grad(a * a, a)[0]': 'func.grad(lambda t: t * t)(2 * a)'}\n", ">=2.0"),
     ],
 )
 def test_nothing_is_to_be_said_of_this(steps: str, torch: str) -> None:
