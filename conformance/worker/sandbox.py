@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import sys
 import types
 import warnings
 from typing import Any, Callable, Sequence
@@ -29,6 +30,7 @@ SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
 PLACE = types.ModuleType(MODULE)  # the module of steps, which one case after the other has
 MADE = (MODULE, "torch.autograd.function")  # modules of classes, of the case and of contexts, which 2.10 traces by name
+LAYERS = ("torch.nn.modules.", "torch.nn.parameter")  # of what a case makes by torch's classes, and may give attributes
 EXPRESSION = "<case>"  # the file name of expressions
 # Where objects that a Function is given instead of its context have it, and the modules of their classes: in transforms
 # and under compiled autograd. They pass on what is read.
@@ -121,8 +123,10 @@ def bases() -> list[type]:
 
 @functools.lru_cache(maxsize=None)
 def inherited() -> frozenset[str]:
-    """Return the attributes that a class of a case, or its object, can have from a class of torch or Python."""
-    return frozenset(name for base in bases() for place in (base, type(base)) for name in dir(place))
+    """Return the attributes that a class of a case, or an object that `own` knows, can have from torch or Python."""
+    modules = [each for name, each in sys.modules.items() if name in MADE or name.startswith(LAYERS)]
+    classes = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
+    return frozenset(name for cls in (*bases(), *classes) for place in (cls, type(cls)) for name in dir(place))
 
 
 def base_checker() -> Callable[[Any], Any]:
@@ -151,11 +155,13 @@ def own(owner: Any, name: str) -> Any:
     """Return `owner` as `readable` does, where `name` isn't `inherited`.
 
     All that is looked at is whose class it is. From 2.3 on a compiler that traces this sees no more of the classes and
-    objects of a case than a function without checks would show it, and compiles anew for the same reasons.
+    objects of a case than a function without checks would show it, and compiles anew for the same reasons. Nothing but
+    the case can have given a context, a layer or a tensor an attribute that their classes don't have.
     """
-    if (owner if isinstance(owner, (type, types.FunctionType)) else type(owner)).__module__ == MODULE:
+    kind = owner if isinstance(owner, (type, types.FunctionType)) else type(owner)
+    if kind.__module__ in MADE or kind.__module__.startswith(LAYERS):
         return owner
-    return readable(owner, name)
+    return owner if kind.__module__ == "torch" and kind.__name__ == "Tensor" else readable(owner, name)
 
 
 def readable(owner: Any, name: str) -> Any:
