@@ -8,7 +8,7 @@ import textwrap
 import types
 import typing
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -586,6 +586,45 @@ del m.scale
 """
     steps = f"- {json.dumps(text)}\n- expect: {{log: [[[4.0], 3, 5]]}}\n"
     assert engine.run(request_of(case_of(steps)))["status"] == "pass"
+
+
+COMPILED = {
+    "layer": "a = nn.Linear(1, 1)\na.mine = 3.0\ny = compiled(lambda t: t * a.mine, fullgraph=True)(x)",
+    "tensor": "x.mine = 3.0\ny = compiled(lambda t: t * t.mine, fullgraph=True)(x)",
+    "context": """
+class Own(Function):
+    @staticmethod
+    def forward(ctx, t):
+        ctx.mine = 3.0
+        return t * 1
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.mine
+y = compiled(lambda t: Own.apply(t), fullgraph=True)(x)
+""",
+}
+
+
+@pytest.mark.parametrize("owner", COMPILED)
+def test_an_attribute_that_a_case_has_given_is_read_within_the_graph(engine: Engine, owner: str) -> None:
+    setting, backward = "- x = tensor([1.0], requires_grad=True)\n", "- y.backward()\n- expect: {x: {grad: 3.0}}\n"
+    outcome = engine.run(request_of(case_of(f"{setting}- {json.dumps(COMPILED[owner])}\n{backward}")))
+    assert outcome["status"] == "pass", outcome
+
+
+def test_a_layer_shows_nothing_of_its_class_beside_the_vocabulary(engine: Engine) -> None:
+    """Also where the case defines the name elsewhere, which is all that the parent can check."""
+    scope = {"__builtins__": engine.runners["cpu"].offered, "__name__": MODULE}
+    places = (torch.nn.modules, torch.nn.parameter, torch.autograd.function)
+    classes = {each for place in places for each in vars(place).values() if isinstance(each, type)}
+    shown = []
+    for cls in classes:
+        for name in {found for found in dir(cls) if not found.startswith("_")} - vocabulary.ATTRIBUTES.keys():
+            with suppress(AttributeError):
+                eval(compile_text(f"owner.{name}", "eval"), {**scope, "owner": cls})
+                shown.append(f"{cls.__name__}.{name}")
+    assert len(classes) > 150
+    assert not shown
 
 
 BASES = {base.__name__: base for base in bases()}
