@@ -155,8 +155,8 @@ def own(owner: Any, name: str) -> Any:
     """Return `owner` as `readable` does, where `name` isn't `inherited`.
 
     All that is looked at is whose class it is. From 2.3 on a compiler that traces this sees no more of the classes and
-    objects of a case than a function without checks would show it, and compiles anew for the same reasons. Nothing but
-    the case can have given a context, a layer or a tensor an attribute that their classes don't have.
+    objects of a case than a function without checks would show it, and compiles anew for the same reasons. What a
+    context, a layer or a tensor has beside what its class has is its own, which a case may read.
     """
     kind = owner if isinstance(owner, (type, types.FunctionType)) else type(owner)
     if kind.__module__ in MADE or kind.__module__.startswith(LAYERS):
