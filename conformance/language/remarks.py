@@ -185,6 +185,7 @@ def names_of_literals(case: Case) -> set[str]:
 
 def slips(case: Case) -> Iterator[Remark]:
     """Yield what is valid and was hardly meant: patterns that are text, warnings that are to be raised, and others."""
+    compiled = {"compiled"}
     for step in case.steps:
         for key in ("raises", "warns"):
             for each in step.get(key, ()):
@@ -199,16 +200,30 @@ def slips(case: Case) -> Iterator[Remark]:
             yield from slips_of_statements(step)
         for entry in step.get("expect", ()):
             for text in (text for _, value, _ in entry["checks"] for text in expressions_in(value)):
-                if asks_for_gradients(text):
+                called = calls_in(parse_code(text, "eval").tree)
+                if called & {"autograd.grad", "torch.autograd.grad"}:
                     message = "an expected value is computed of copies that don't require grad, and has no gradients"
                     hint = "compute the gradient in a step, and expect what the step has set"
                     yield entry["line"], f"expect.{entry['subject']}", message, hint
+                if called & compiled:
+                    message = "an expected value is computed on the CPU, a compiled function on its device"
+                    hint = "call it in a step, and expect what the step has set"
+                    yield entry["line"], f"expect.{entry['subject']}", message, hint
+        if "do" in step:
+            compiled |= names_of_compiled(parse_code(step["do"]).tree)
 
 
-def asks_for_gradients(expression: str) -> bool:
-    tree = parse_code(expression, "eval").tree
-    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    return any(ast.unparse(each) in ("autograd.grad", "torch.autograd.grad") for each in called)
+def calls_in(tree: ast.AST | None) -> set[str]:
+    nodes = ast.walk(tree) if tree is not None else ()
+    return {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+
+
+def names_of_compiled(tree: ast.AST | None) -> set[str]:
+    """Return the names that statements outside of functions set to what compiled() gives, or to something around it."""
+    body = tree.body if isinstance(tree, ast.Module) else []
+    assigned = [each for each in body if isinstance(each, ast.Assign) and "compiled" in calls_in(each.value)]
+    targets = [node for each in assigned for target in each.targets for node in ast.walk(target)]
+    return {node.id for node in targets if isinstance(node, ast.Name)}
 
 
 def slips_of_statements(step: dict[str, Any]) -> Iterator[Remark]:

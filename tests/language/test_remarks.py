@@ -47,6 +47,8 @@ def told(steps: str, torch: str = "") -> list[str]:
             "1: whole numbers make a tensor of integers, which can't require grad"),
         ("- b = a * 2\n- expect: {b: {value: [2.0], grad: 'autograd.grad(a * a, a)[0]'}}\n",
             "2: expect.b: an expected value is computed of copies that don't require grad, and has no gradients"),
+        ("- |\n  def double(t):\n      return t * 2\n- fast = compiled(double)\n- expect: {a: {value: fast(a) / 2}}\n",
+            "5: expect.a: an expected value is computed on the CPU, a compiled function on its device"),
     ],
 )  # fmt: skip
 def test_this_is_remarked(steps: str, remark: str) -> None:
