@@ -57,6 +57,11 @@ def is_available() -> bool:
     return True
 
 
+def is_initialized() -> bool:
+    """Whether the device is in use, which PyTorch asks before it makes fake tensors of it, as a compiler does."""
+    return True
+
+
 def device_count() -> int:
     return 1
 
