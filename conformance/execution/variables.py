@@ -9,10 +9,11 @@ SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 SECRET_VALUE = re.compile(r"://[^/@\s]+@|-----BEGIN |^(gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)")
-# Nor are those that change what torch's compiler does: cases hold it to what it does by default.
+# Nor are settings of torch's compiler, and what puts more into messages: cases hold torch to what it does by default.
 SETTING = re.compile(
-    r"TORCHDYNAMO_(?:CAPTURE|SPECIALIZE)_\w+|TORCH_?DYNAMO_(?:\w+_)?DYNAMIC_SHAPES|TORCHDYNAMO_NO_DATA_DEPENDENT_\w+"
-    r"|TORCH_COMPILE_OVERRIDE_BACKENDS|TENSORIFY_PYTHON_SCALARS"
+    r"(?:TORCH_?DYNAMO|(?:TORCH_?|AOT_?)?INDUCTOR|TORCH_COMPILE|(?:AOT_)?PARTITIONER|TORCH_FAKE_TENSOR|FX)"
+    r"_(?!(?:DISABLE|VERBOSE|CACHE_DIR|COMPILE_THREADS|CPP_MARCH|VEC_ISA_OK)$)\w+"
+    r"|FAKE_ALLOW_META|TENSORIFY_PYTHON_SCALARS|TORCH_SHOW_CPP_STACKTRACES"
 )
 
 
@@ -26,6 +27,6 @@ def handed_on(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def settings_kept_back(variables: Mapping[str, str]) -> str:
-    """Return in words which variables are not handed on as they change what torch's compiler does, or ""."""
+    """Return in words which variables are not handed on as they change what torch does, or ""."""
     names = sorted(filter(SETTING.fullmatch, variables))
-    return f"not handed to torch, whose compiler is asked by its defaults: {', '.join(names)}" if names else ""
+    return f"not handed to torch, which is asked by its defaults: {', '.join(names)}" if names else ""

@@ -23,13 +23,13 @@ from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import checks_of, is_alike
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder, Waiting
+from conformance.worker.toolchain import why_not_built
 from conformance.worker.values import FULL_DEVICES, one_line
 
 TRUTHS = re.compile(
     r"(?:true|false|null|[\[\], ])+(?: \(.*\))?", re.DOTALL
 )  # what is freed or not, and how it was expected
 IDENTIFIER = re.compile(r"\b[^\W\d]\w*")
-NO_FILE = re.compile(r"fatal error: .*No such file or directory|No space left on device")  # as C++ compilers say it
 TOLD = 40  # characters of an error's message by which it is known again
 LimitedRun = Callable[[Dict[str, Any], Sequence[str]], Optional[Dict[str, Any]]]
 
@@ -141,8 +141,8 @@ class Diagnosis:
             try:
                 features.generates_code(self.device)
             except Exception as error:
-                if is_of_environment(error):
-                    return f"no generated code can be loaded here: {message_of(error)}"
+                why = why_of_environment(error)
+                return f"no generated code can be built or loaded here: {why}" if why else None
         return None
 
     def why_lacking_way(self, error: Exception, again: Callable[[], Any]) -> Optional[str]:
@@ -173,13 +173,19 @@ def is_of_compiler(message: str) -> bool:
     return any(hasattr(each, message.partition(":")[0]) for each in errors)
 
 
-def is_of_environment(error: Optional[BaseException]) -> bool:
-    """Whether an error, or one that led to it, is of the file system: what may not be run, is missing, or is full."""
-    while error is not None:
-        if isinstance(error, OSError) or NO_FILE.search(str(error)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+def why_of_environment(error: BaseException) -> str:
+    """Return why an error is no fault of torch, or "".
+
+    It, or one that led to it, is of the file system: what may not be run, is missing, or is full. Or a C++ compiler can
+    build nothing here.
+    """
+    led: Optional[BaseException] = error
+    while led is not None:
+        why = message_of(error) if isinstance(led, OSError) else why_not_built(str(led))
+        if why:
+            return why
+        led = led.__cause__ or led.__context__
+    return ""
 
 
 def looks_at_holders(behind: str, failures: Sequence[Dict[str, Any]], errors: Collection[str]) -> bool:

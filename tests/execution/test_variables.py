@@ -1,4 +1,4 @@
-"""A worker is given no credentials, and nothing that changes what torch's compiler does."""
+"""A worker is given no credentials, and nothing that changes what torch's compiler does or what errors say."""
 
 import pytest
 
@@ -33,10 +33,13 @@ def test_what_drivers_and_libraries_read_is_handed_on() -> None:
 def test_settings_of_the_compiler_are_kept_back_and_said() -> None:
     kept_back = {
         "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1", "TORCH_DYNAMO_AUTOMATIC_DYNAMIC_SHAPES": "0",
-        "TORCHDYNAMO_DYNAMIC_SHAPES": "0", "TORCH_COMPILE_OVERRIDE_BACKENDS": "eager",
+        "TORCHDYNAMO_DYNAMIC_SHAPES": "0", "TORCH_COMPILE_OVERRIDE_BACKENDS": "eager", "INDUCTOR_ORIG_FX_SVG": "1",
+        "TORCHDYNAMO_SUPPRESS_ERRORS": "1", "TORCHDYNAMO_PREPARE_FREEZING": "1", "TORCH_COMPILE_DEBUG": "1",
+        "TORCHINDUCTOR_KEEP_OUTPUT_STRIDE": "0", "TORCH_FAKE_TENSOR_DEBUG": "1", "TORCH_SHOW_CPP_STACKTRACES": "1",
     }  # fmt: skip
     given = {
         "TORCHDYNAMO_VERBOSE": "1", "TORCHDYNAMO_DISABLE": "1", "TORCHINDUCTOR_CACHE_DIR": "/a", "TORCH_LOGS": "+all",
+        "TORCH_COMPILE_DISABLE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_VEC_ISA_OK": "0",
     }  # fmt: skip
     assert handed_on({**kept_back, **given}) == given
     told = settings_kept_back({**kept_back, **given})

@@ -185,6 +185,6 @@ def test_settings_of_the_compiler_are_named_where_a_worker_is_not_given_them(
 ) -> None:
     session.cases(right="- a = ones(1)\n- expect: {a: 1}")
     monkeypatch.setenv("TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS", "1")
-    told = "\nnot handed to torch, whose compiler is asked by its defaults: TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS\n"
+    told = "\nnot handed to torch, which is asked by its defaults: TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS\n"
     assert told in session.run().output
     assert told not in session.run("--isolation", "none").output

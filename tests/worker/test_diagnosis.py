@@ -128,9 +128,13 @@ def test_generated_code_that_the_environment_does_not_let_load_is_no_fault_of_th
         return Diagnosis(runner).why_lacking(program, runner.run(program), lambda *_: None)
 
     monkeypatch.setattr(torch, "compile", lambda *_, **__: fails)
-    told = "no generated code can be loaded here: InternalTorchDynamoError: of the compiler"
-    assert why(OSError("main.so: failed to map segment from shared object")) == told
-    assert why(RuntimeError("main.cpp:1:10: fatal error: Python.h: No such file or directory")) == told
+    told = "no generated code can be built or loaded here:"
+    assert why(OSError("main.so: failed to map segment from shared object")) == (
+        f"{told} InternalTorchDynamoError: of the compiler"
+    )
+    assert why(RuntimeError("C++ compile error\n\nCommand:\nno-compiler main.cpp -o main.so\n\nOutput:\n")) == (
+        f"{told} FileNotFoundError: [Errno 2] No such file or directory: 'no-compiler'"
+    )
     assert why(RuntimeError("main.cpp:7:1: error: expected a semicolon")) is None
     assert why(None) is None
     assert why(OSError("main.so: failed to map segment from shared object"), "aot_eager") is None
