@@ -36,6 +36,7 @@ def why_nothing_is_built(command: List[str]) -> str:
         with open(source, "w", encoding="utf-8") as file:
             file.writelines(f"#include <{header}>\n" for header in ("cmath", *headers))
         call = [compiler, source, *options, "-shared", "-fPIC", "-o", os.path.join(directory, "nothing.so")]
+        call = shlex.split(" ".join(call))  # as torch does, which takes paths with blanks apart
         try:
             ended = subprocess.run(call, capture_output=True, check=False, timeout=SECONDS)
         except (OSError, subprocess.TimeoutExpired) as error:

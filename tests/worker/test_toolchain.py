@@ -56,3 +56,14 @@ def test_openmp_is_looked_for_where_it_is_asked_for(tmp_path: Path) -> None:
 def test_a_compiler_that_is_not_there_or_says_nothing_is_told() -> None:
     assert why_nothing_is_built(["no-compiler", "main.cpp"]).startswith("FileNotFoundError: ")
     assert why_nothing_is_built(["false", "main.cpp"]) == "false: 1"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_path_with_a_blank_is_no_fault_of_the_code(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a b").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a b"))
+    assert why_not_built(message(f"{compiler} {tmp_path}/a b/main.cpp -O1 -o {tmp_path}/a b/main.so")).startswith(
+        compiler
+    )
