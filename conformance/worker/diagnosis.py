@@ -248,11 +248,16 @@ def within(*modes: Any) -> Callable[[Any], Dict[str, Any]]:
 
 
 def text_behind(subject: str, steps: Sequence[Dict[str, Any]]) -> str:
-    """Return an expression with all statements that its names come from: functions, and what was computed with them."""
+    """Return an expression with all statements that its names come from: functions, and what was computed with them.
+
+    A gradient comes from what backward() was called on, too.
+    """
     wanted = set(IDENTIFIER.findall(subject))
     left = [each["do"] for each in steps if "do" in each]
     if "log" in wanted:
         return "\n".join([subject, *left])
+    if "grad" in wanted:
+        wanted.update(*(names_in(text)[1] for text in left if "backward(" in text))
     found = [subject]
     while True:
         parts = [(text, *names_in(text)) for text in left]

@@ -253,6 +253,11 @@ def test_behind_an_expression_stand_the_statements_that_made_its_names() -> None
     assert set(text_behind("d", program).splitlines()) == {"d", *"\n".join(steps[:-1]).splitlines()}
     assert text_behind("x", program) == "x"
     assert text_behind("log", program) == "\n".join(["log", *steps])
+    program.append({"do": "d.sum().backward()"})
+    assert text_behind("b.grad", program) == "\n".join(
+        ["b.grad", "b = 2", "d = c + b", "c = f()", "def f():\n    return a", "a = 1"]
+    )
+    assert text_behind("b", program) == "b\nb = 2"
 
 
 def test_a_case_that_is_unsupported_while_it_is_looked_at_fails_in_another_way() -> None:
