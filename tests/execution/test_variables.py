@@ -40,6 +40,7 @@ def test_settings_of_the_compiler_are_kept_back_and_said() -> None:
     given = {
         "TORCHDYNAMO_VERBOSE": "1", "TORCHDYNAMO_DISABLE": "1", "TORCHINDUCTOR_CACHE_DIR": "/a", "TORCH_LOGS": "+all",
         "TORCH_COMPILE_DISABLE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_VEC_ISA_OK": "0",
+        "TORCH_DYNAMO_RUN_GC_AFTER_COMPILE": "0",
     }  # fmt: skip
     assert handed_on({**kept_back, **given}) == given
     told = settings_kept_back({**kept_back, **given})
