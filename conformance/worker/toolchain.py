@@ -24,7 +24,7 @@ def why_not_built(message: str) -> str:
     them, or a header or a library of the system is missing. Compilers have different words for that, in any language.
     """
     told = COMMAND.search(message)
-    return "" if told is None else why_nothing_is_built(shlex.split(told[1]))
+    return "" if told is None else why_nothing_is_built(told[1].split())
 
 
 def why_nothing_is_built(command: List[str]) -> str:
@@ -36,10 +36,10 @@ def why_nothing_is_built(command: List[str]) -> str:
         with open(source, "w", encoding="utf-8") as file:
             file.writelines(f"#include <{header}>\n" for header in ("cmath", *headers))
         call = [compiler, source, *options, "-shared", "-fPIC", "-o", os.path.join(directory, "nothing.so")]
-        call = shlex.split(" ".join(call))  # as torch does, which takes paths with blanks apart
         try:
-            ended = subprocess.run(call, capture_output=True, check=False, timeout=SECONDS)
-        except (OSError, subprocess.TimeoutExpired) as error:
+            words = shlex.split(" ".join(call))  # as torch does, which takes paths with blanks and quotes apart
+            ended = subprocess.run(words, capture_output=True, check=False, timeout=SECONDS)
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             return f"{type(error).__name__}: {error}"
         said = ended.stderr.decode("utf-8", "replace").replace(directory + os.sep, "").splitlines()
         return "" if ended.returncode == 0 else f"{compiler}: {said[0] if said else ended.returncode}"

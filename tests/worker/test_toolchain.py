@@ -67,3 +67,7 @@ def test_a_path_with_a_blank_is_no_fault_of_the_code(
     assert why_not_built(message(f"{compiler} {tmp_path}/a b/main.cpp -O1 -o {tmp_path}/a b/main.so")).startswith(
         compiler
     )
+
+
+def test_a_path_with_a_quote_is_no_fault_of_the_code() -> None:
+    assert why_not_built(message("true main.cpp -I/home/o'brien/include")) == "ValueError: No closing quotation"
