@@ -10,9 +10,10 @@ SECRET_NAME = re.compile(
 )
 SECRET_VALUE = re.compile(r"://[^/@\s]+@|-----BEGIN |^(gh[a-z]_|github_pat_|glpat-|sk-|xox[a-z]-|AKIA|eyJ)")
 # Nor are settings of torch's compiler, and what puts more into messages: cases hold torch to what it does by default.
+# Where its cache is is one: what an earlier run has compiled would hide what this build does wrong, or accuse it.
 SETTING = re.compile(
     r"(?:TORCH_?DYNAMO|(?:TORCH_?|AOT_?)?INDUCTOR|TORCH_COMPILE|(?:AOT_)?PARTITIONER|TORCH_FAKE_TENSOR|FX)"
-    r"_(?!(?:DISABLE|VERBOSE|CACHE_DIR|COMPILE_THREADS|CPP_MARCH|VEC_ISA_OK|RUN_GC_AFTER_COMPILE)$)\w+"
+    r"_(?!(?:DISABLE|VERBOSE|COMPILE_THREADS|CPP_MARCH|VEC_ISA_OK|RUN_GC_AFTER_COMPILE)$)\w+"
     r"|FAKE_ALLOW_META|TENSORIFY_PYTHON_SCALARS|TORCH_SHOW_CPP_STACKTRACES"
 )
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
+from conformance.language.garbage import without_collections
 from conformance.language.modes import MODES_FILE, Exemption, load_exemptions
 from conformance.language.reader import parse_cases
 from conformance.language.renames import RENAMES_FILE
@@ -115,11 +116,12 @@ def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
 
     shipped = rules_in(shipped_cases() / RULES_FILE)
     cases: list[Case] = []
-    for file in files:
-        own = nearest(file.absolute().parent, RULES_FILE)
-        rules = shipped if own is None else {**shipped, **rules_in(own)}
-        name = file.name if root is None else str(file.relative_to(root))
-        cases += parse_cases(read_text(content_of(file), name), name, rules)
+    with without_collections():  # hardly anything that cases are read into is garbage
+        for file in files:
+            own = nearest(file.absolute().parent, RULES_FILE)
+            rules = shipped if own is None else {**shipped, **rules_in(own)}
+            name = file.name if root is None else str(file.relative_to(root))
+            cases += parse_cases(read_text(content_of(file), name), name, rules)
     return cases
 
 

@@ -5,7 +5,6 @@ an argument holds cases, so that it imports torch while the case files are read.
 """
 
 import dataclasses
-import gc
 import os
 import sys
 from collections.abc import Generator, Iterator, Sequence
@@ -23,6 +22,7 @@ from conformance.execution.fork_server import Refused
 from conformance.execution.variables import settings_kept_back
 from conformance.language.errors import CaseFileError
 from conformance.language.files import SUFFIXES, is_case_file, nearest
+from conformance.language.garbage import without_collections
 from conformance.language.profile import Profile
 from conformance.language.rules import RULES_FILE
 from conformance.model.outcome import Outcome, outcome_of
@@ -307,11 +307,8 @@ class RunHooks:
         elif self.recorder.journal is not None:
             scheduler.graph_recorder.write_cache()
             of_cases = scheduler.graph_recorder.graphs(self.recorder.journal.report.pairs)
-            gc.disable()  # hardly anything of which report and page are made is garbage
-            try:
+            with without_collections():  # hardly anything of which report and page are made is garbage
                 self.recorder.finish(int(session.exitstatus), of_cases)
-            finally:
-                gc.enable()
             if self.recorder.error and session.exitstatus in GREEN:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
