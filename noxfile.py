@@ -21,9 +21,12 @@ from pathlib import Path
 import nox
 from nox.command import CommandFailed
 
-from conformance.releases.catalogue import Release, load_releases
-from conformance.render.text import count_words
-from conformance.results.store import ReportError, load_report, write_whole
+try:
+    from conformance.releases.catalogue import Release, load_releases
+    from conformance.render.text import count_words
+    from conformance.results.store import ReportError, load_report, write_whole
+except ModuleNotFoundError as error:  # such as a nox that pipx has installed
+    sys.exit(f"error: {sys.executable} has no {error.name}\nhint: pip install -e '.[dev]' && python -m nox")
 
 MATRIX = Path("reports/matrix")
 OF_BACK_ENDS = Path("reports/back-ends")
