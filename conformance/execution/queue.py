@@ -1,7 +1,7 @@
 """The requests that no worker has yet, and which of them a worker gets next."""
 
 import collections
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -32,9 +32,7 @@ class Request(msgspec.Struct, kw_only=True):
 
     @property
     def generates_code(self) -> bool:
-        """Whether a C++ compiler runs for it, several times for the first of its kind."""
-        steps = self.program.get("encoded_steps") or self.program.get("steps")
-        return self.program.get("feature") == "generated-code" or "inductor" in str(steps)
+        return self.program.get("feature") == "generated-code" or generates_code(self.program)
 
     @property
     def finds_more(self) -> bool:
@@ -44,6 +42,11 @@ class Request(msgspec.Struct, kw_only=True):
     @property
     def is_sketch(self) -> bool:
         return bool(self.program.get("sketch"))
+
+
+def generates_code(program: Mapping[str, Any]) -> bool:
+    """Whether a C++ compiler runs for a program, many times for the first one of a process."""
+    return "inductor" in str(program.get("encoded_steps") or program.get("steps"))
 
 
 class Queue:

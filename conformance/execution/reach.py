@@ -18,6 +18,7 @@ import yaml
 
 from conformance.execution.attempt import TARGET, Torch
 from conformance.execution.program import why_unsupported
+from conformance.execution.queue import generates_code
 from conformance.language.operations import is_of_operation
 from conformance.model.case import Case
 
@@ -43,11 +44,15 @@ EACH_ELSEWHERE = {re.compile(pattern, re.IGNORECASE): why for pattern, why in EL
 
 @dataclass(frozen=True)
 class Share:
-    """What a case uses, formulas and rules, the circumstances in which it does, and how many seconds it took."""
+    """What a case uses, formulas and rules, the circumstances in which it does, and how many seconds it took.
+
+    Of a case that `generates_code` these tell little: the first of a run takes longer than a thousand of others.
+    """
 
     uses: frozenset[str]
     seconds: float
     details: frozenset[str] = frozenset()
+    generates_code: bool = False
 
 
 @dataclass
@@ -149,13 +154,15 @@ def add_reached(
         reached.forward |= forward
         uses = frozenset([*nodes, *(f"{name}, forward" for name in forward), *case.rules])
         details = frozenset(each for each in found if each.partition(" ")[0] in nodes) - nodes
-        reached.by_case[case.id] = Share(uses, answer.get("seconds", 0.0), details)
+        is_built = generates_code(torch.program(case))
+        reached.by_case[case.id] = Share(uses, answer.get("seconds", 0.0), details, generates_code=is_built)
 
 
 def left_out(shares: Mapping[str, Share], part: float) -> list[str]:
     """Return the ids of cases without which the others take this part of the time, and use as much as can be had.
 
-    Chosen is, again and again, the case that adds most for its time; the first one whatever it takes.
+    Chosen is, again and again, the case that adds most for its time; the first one whatever it takes. None generates
+    code.
     """
     kept: set[str] = set()
     missing = set().union(*(share.uses for share in shares.values()))
@@ -166,7 +173,7 @@ def left_out(shares: Mapping[str, Share], part: float) -> list[str]:
         share = shares[name]
         return (len(share.uses & missing) + DETAIL * len(share.details & details)) / (share.seconds + OVERHEAD)
 
-    waiting = [(-worth(name), name) for name in shares]
+    waiting = [(-worth(name), name) for name, share in shares.items() if not share.generates_code]
     heapq.heapify(waiting)
     while waiting:
         before, name = heapq.heappop(waiting)
