@@ -10,10 +10,14 @@ from conformance.language.garbage import without_collections
 
 
 def test_collections_go_on_after_the_block_also_after_an_error() -> None:
+    def fail() -> None:
+        with without_collections():
+            assert not gc.isenabled()
+            raise KeyError
+
     assert gc.isenabled()
-    with pytest.raises(KeyError), without_collections():
-        assert not gc.isenabled()
-        raise KeyError
+    with pytest.raises(KeyError):
+        fail()
     assert gc.isenabled()
 
 
