@@ -326,7 +326,7 @@ def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:
     """Return the error of an operation on plain inputs on the device, or "" if it works for any that the CPU accepts.
 
     The plain inputs are the values of the call, without graph and strides, and ones of its shapes and of small ones. A
-    failure on empty tensors says nothing of the operation.
+    failure on empty tensors says nothing of the operation; those that are given for results are no sign of that.
     """
     found = ""
     for plain in (values_of, ones_of, *((pair_of, matrix_of) if call.is_uniform else ())):
@@ -336,9 +336,18 @@ def why_failing(call: Call, device: str, wait: Callable[[], Any]) -> str:
         error = attempt(call.operation, arguments, device, wait)
         if error is None or is_out_of_memory(error):
             return ""
-        if not found and all(each.numel() for each in tree_flatten(arguments)[0] if isinstance(each, torch.Tensor)):
+        if not found and all(each.numel() for each in inputs_of(call.operation, arguments)):
             found = message_of(error)
     return found
+
+
+def inputs_of(operation: Any, arguments: Any) -> List[torch.Tensor]:
+    """Return the tensors among the arguments of an operation or function that aren't there to be filled alone."""
+    args, kwargs = arguments
+    declared = operation._schema.arguments if hasattr(operation, "_schema") else ()
+    filled = {each.name for each in declared if each.alias_info is not None and each.alias_info.is_write} | {"out"}
+    leaves = tree_flatten((args, [each for name, each in kwargs.items() if name not in filled]))[0]
+    return [each for each in leaves if isinstance(each, torch.Tensor)]
 
 
 def plain_arguments(call: Call, plain: Callable[[torch.Tensor], torch.Tensor], device: str) -> Any:

@@ -93,6 +93,23 @@ def test_a_failure_on_empty_tensors_alone_is_no_sign(monkeypatch: pytest.MonkeyP
     assert why_failing(call(torch.exp, torch.ones(0, 3)), "fake", idle) == ""
 
 
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        (torch.ops.aten.sort.values, {"values": torch.ones(3), "indices": torch.empty(0, dtype=torch.int64)}),
+        (torch.cumsum, {"out": torch.empty(0)}),
+    ],
+)
+def test_tensors_that_are_there_to_be_filled_may_be_empty(
+    operation: Any, arguments: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Fake(monkeypatch, lambda *_: True)
+    error = RuntimeError("not here")
+    assert why_failing(Call(operation, ((torch.ones(3), 0), arguments), error), "fake", idle)
+    Fake(monkeypatch, lambda x: x.numel() == 0)
+    assert why_failing(Call(operation, ((torch.ones(0), 0), arguments), error), "fake", idle) == ""
+
+
 def test_the_operation_that_raised_is_recorded() -> None:
     recorder = Recorder("cpu", lambda: None)
     x = torch.ones(2, 3, requires_grad=True)
