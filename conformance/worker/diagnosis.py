@@ -23,7 +23,7 @@ from conformance.worker.layout import Layouts, may_be_of_layout
 from conformance.worker.limited import checks_of, is_alike
 from conformance.worker.notes import Notes
 from conformance.worker.probing import Call, FunctionRecorder, Prober, Recorder, Waiting
-from conformance.worker.toolchain import why_not_built
+from conformance.worker.toolchain import is_of_quotes, why_not_built
 from conformance.worker.values import FULL_DEVICES, one_line
 
 TRUTHS = re.compile(
@@ -177,11 +177,12 @@ def why_of_environment(error: BaseException) -> str:
     """Return why an error is no fault of torch, or "".
 
     It, or one that led to it, is of the file system: what may not be run, is missing, or is full. Or a C++ compiler can
-    build nothing here.
+    build nothing here, or can't be called for the names of directories.
     """
     led: Optional[BaseException] = error
     while led is not None:
-        why = message_of(error) if isinstance(led, OSError) else why_not_built(str(led))
+        is_told = isinstance(led, OSError) or is_of_quotes(led)
+        why = message_of(error) if is_told else why_not_built(str(led))
         if why:
             return why
         led = led.__cause__ or led.__context__

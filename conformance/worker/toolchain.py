@@ -7,7 +7,10 @@ import re
 import shlex
 import subprocess
 import tempfile
+import traceback
 from typing import Iterator, List, Optional
+
+import torch
 
 COMMAND = re.compile(r"\bCommand:\s*\n(.+?)\n\s*\nOutput:", re.DOTALL)  # as torch tells what could not be built
 WITH_VALUE = frozenset({"-D", "-I", "-L", "-arch", "-framework", "-isystem"})  # in the next word
@@ -46,9 +49,21 @@ def why_nothing_is_built(command: List[str]) -> str:
 
 
 def options_in(words: List[str]) -> Iterator[str]:
-    """Yield the options of a command line that aren't of the file or the step that it was about."""
+    """Yield the options of a command line that aren't of the file or the step that it was about.
+
+    What is neither an option nor a file is what a blank has left of a directory's name.
+    """
     before: Optional[str] = None
     for word in words:
-        if before in WITH_VALUE or (word.startswith("-") and word not in OF_ONE_FILE | OF_ONE_STEP):
+        is_option = word.startswith("-") and word not in OF_ONE_FILE | OF_ONE_STEP
+        is_left = word[:1] != "-" and before not in OF_ONE_FILE and not os.path.splitext(word)[1]
+        if before in WITH_VALUE or is_option or is_left:
             yield word
         before = word
+
+
+def is_of_quotes(error: BaseException) -> bool:
+    """Whether torch could not take its command line for a compiler apart, in which a path has a quotation mark."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    paths = torch.__file__ + tempfile.gettempdir()
+    return isinstance(error, ValueError) and shlex.__file__ in frames and any(mark in paths for mark in "'\"")

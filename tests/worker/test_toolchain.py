@@ -1,11 +1,12 @@
 """Tests of how a C++ compiler that can build nothing is told from generated code that can't be built."""
 
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
-from conformance.worker.toolchain import why_not_built, why_nothing_is_built
+from conformance.worker.toolchain import is_of_quotes, why_not_built, why_nothing_is_built
 
 COMPILERS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"there is no {name} here"))
@@ -67,6 +68,22 @@ def test_a_path_with_a_blank_is_no_fault_of_the_code(
     assert why_not_built(message(f"{compiler} {tmp_path}/a b/main.cpp -O1 -o {tmp_path}/a b/main.so")).startswith(
         compiler
     )
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("option", ["-I", "-L"])
+def test_a_directory_with_a_blank_is_no_fault_of_the_code(compiler: str, option: str) -> None:
+    told = why_not_built(message(f"{compiler} main.cpp -O1 {option}/a b/torch/include -o main.so"))
+    assert "b/torch/include" in told
+
+
+def test_a_command_that_a_quote_leaves_open_is_no_fault_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="No closing quotation") as raised:
+        shlex.split("g++ -I/home/o'brien/include")
+    assert not is_of_quotes(raised.value)
+    monkeypatch.setattr("torch.__file__", "/home/o'brien/torch/__init__.py")
+    assert is_of_quotes(raised.value)
+    assert not is_of_quotes(ValueError("No closing quotation"))
 
 
 def test_a_path_with_a_quote_is_no_fault_of_the_code() -> None:
