@@ -8,12 +8,10 @@ from pathlib import Path
 from conformance.cli.output import CommandError
 from conformance.cli.progress import following
 from conformance.language.errors import CaseFileError
-from conformance.language.files import case_files, shipped_cases, shipped_files_with
+from conformance.language.files import case_files, cases_in, shipped_cases, shipped_files_with
 from conformance.language.garbage import without_collections
-from conformance.language.reader import parse_cases
 from conformance.language.renames import RENAMES_FILE, Renames, load_renames
 from conformance.language.rules import RULES_FILE, load_rules
-from conformance.language.yaml import content_of, read_text
 from conformance.model.case import Case
 from conformance.model.report import Report, Revision, case_record
 from conformance.model.rule import Rule
@@ -110,22 +108,21 @@ def shipped_of(reports: Iterable[Report]) -> dict[Revision, Case]:
     """Return the suite's cases of which reports tell, as far as they are still the same; others are not looked for."""
     wanted = {(case.id, case.digest) for report in reports for case in report.cases}
     files = following(shipped_files_with({name for name, _ in wanted}), "loading cases")
-    found = {(case.id, case.digest): case for file in files for case in cases_in(file)}
+    found = {(case.id, case.digest): case for file in files for case in shipped_in(file)}
     return {revision: found[revision] for revision in wanted & found.keys()}
 
 
 def shipped() -> tuple[list[Case], Mapping[str, Rule]]:
     """Return the cases that come with the suite, and their rules."""
     files = following(case_files([shipped_cases()]), "loading cases")
-    return [case for file in files for case in cases_in(file)], shipped_rules()
+    return [case for file in files for case in shipped_in(file)], shipped_rules()
 
 
 @cache
-def cases_in(file: Path) -> list[Case]:
+def shipped_in(file: Path) -> list[Case]:
     """Return the cases of a file that comes with the suite."""
-    name = str(file.relative_to(shipped_cases().parent))
     with without_collections():
-        return parse_cases(read_text(content_of(file), name), name, shipped_rules())
+        return cases_in(file, str(file.relative_to(shipped_cases().parent)), shipped_rules())
 
 
 @cache

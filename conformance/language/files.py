@@ -3,7 +3,7 @@
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
@@ -121,8 +121,13 @@ def load_cases(files: Iterable[Path], root: Path | None = None) -> list[Case]:
             own = nearest(file.absolute().parent, RULES_FILE)
             rules = shipped if own is None else {**shipped, **rules_in(own)}
             name = file.name if root is None else str(file.relative_to(root))
-            cases += parse_cases(read_text(content_of(file), name), name, rules)
+            cases += cases_in(file, name, rules)
     return cases
+
+
+def cases_in(file: Path, name: str, rules: Mapping[str, Rule]) -> list[Case]:
+    """Return the cases of one file, whose name in messages is `name` and whose cases can cite `rules`."""
+    return parse_cases(read_text(content_of(file), name), name, rules)
 
 
 def read_left_out(path: Path, name: str) -> frozenset[str]:

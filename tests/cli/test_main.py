@@ -21,9 +21,11 @@ from shipped import all_cases
 from write_faults import Faults
 
 from conformance import __version__
+from conformance.cli import input as reading
 from conformance.cli import main as cli
 from conformance.cli.rules import cases_by_rule
 from conformance.language.files import parts_of, shipped_cases
+from conformance.model.case import Case
 from conformance.results.diff import GATES, MEANINGS
 from conformance.results.store import text_of
 
@@ -165,6 +167,27 @@ def page(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr("conformance.cli.report.page_of", page_of)
     monkeypatch.setattr("conformance.cli.report.shipped_of", lambda _: {(shipped.id, shipped.digest): shipped})
     return asked
+
+
+def test_the_cases_of_a_file_of_the_suite_are_read_once_for_words_and_for_scripts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Path] = []
+
+    def cases_in(file: Path, *_: object) -> list[Case]:
+        asked.append(file)
+        return []
+
+    monkeypatch.setattr(reading, "cases_in", cases_in)
+    reading.shipped_in.cache_clear()
+    try:
+        reading.shipped()
+        read = list(asked)
+        assert shipped_cases() / "detach.yaml" in read
+        reading.shipped_of([report({("detached-alias-untouched", CPU): outcome("pass")})])
+        assert asked == read
+    finally:
+        reading.shipped_in.cache_clear()
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
