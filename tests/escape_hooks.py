@@ -209,6 +209,13 @@ SINGLE = {
             "SimpleNamespace": "types.SimpleNamespace(x=1)",
         }.items()
     },
+    "a name that is looked up": {
+        "as a method of a layer's class": (
+            "class A(object):\n    orthogonal_map = 1\n"
+            "m = nn.utils.parametrizations.orthogonal(nn.Linear(2, 2), orthogonal_map='__getattribute__')\n"
+            "m.parametrizations.weight[0].orthogonal_map(checkpoint, '__globals__')['__builtins__']['eval'](CODE)"
+        ),
+    },
     "what is passed on": {
         "a forbidden name to map": "list(map(eval, [CODE]))",
         "a forbidden name to a hook": (

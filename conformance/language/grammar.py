@@ -38,6 +38,7 @@ ALLOWED = frozenset(
     cls for kind in (*STATEMENTS, *EXPRESSIONS, *PARTS) for cls in (kind, *kind.__subclasses__())
 )  # fmt: skip
 ONLY_IN_DEF = (ast.Return, ast.Raise, ast.Try, ast.Nonlocal, ast.Global, ast.Yield, ast.YieldFrom)
+MOST_BITS = 4096  # of a number in a text
 CONSTRUCT_NAMES = {
     ast.Import: "import", ast.ImportFrom: "import", ast.While: "while", ast.Assert: "assert", ast.Try: "try",
     ast.Raise: "raise", ast.Return: "return", ast.Nonlocal: "nonlocal", ast.Global: "global", ast.Yield: "yield",
@@ -130,6 +131,8 @@ class Checker:
         elif kind is ast.Constant:
             if isinstance(node.value, bytes):  # type: ignore[attr-defined]
                 self.found(node, "bytes are not part of the language", "use text")
+            elif type(node.value) is int and node.value.bit_length() > MOST_BITS:  # type: ignore[attr-defined]
+                self.found(node, f"a number of more than {MOST_BITS} bits is not part of the language", "write a power")
         elif kind is ast.FunctionDef or kind is ast.Lambda:
             self.function(node, scopes)
             return
@@ -147,6 +150,8 @@ class Checker:
     def own_name(self, node: ast.AST, name: str | None) -> None:
         if name and name.startswith("_") and name != "_":
             self.found(node, f"{name!r} begins with _", "choose a name that doesn't")
+        elif name and vocabulary.OF_COMPILER.search(name):
+            self.found(node, f"{name!r} is like a name that a compiler sets", "choose another name")
         elif name in vocabulary.RESERVED:
             self.found(node, f"{name!r} belongs to the vocabulary", "choose another name")
         elif name in vocabulary.FOREIGN and (not self.in_class or isinstance(getattr(node, "ctx", None), ast.Load)):

@@ -55,6 +55,8 @@ def check_row(reader: CaseReader, path: str, row: Node, variables: set[str]) -> 
             reader.report(row.keys[name], below, "the first row doesn't set this", did_you_mean(name, variables))
         elif not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             reader.report(row.keys[name], below, f"{name!r} can't be the name of a variable", "choose another name")
+        elif vocabulary.OF_COMPILER.search(name):
+            reader.report(row.keys[name], below, f"{name!r} is like a name that a compiler sets", "choose another name")
         elif name in vocabulary.RESERVED:
             reader.report(row.keys[name], below, f"{name!r} belongs to the vocabulary", "choose another name")
         for text in expressions_in(value):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 OLDEST = "1.13"
 FILE = "conformance/language/vocabulary.json"
@@ -82,6 +83,8 @@ FOREIGN = frozenset(
     WindowsError aiter anext breakpoint bytearray bytes compile copyright credits delattr dir eval exec exit
     getattr globals help license locals memoryview open quit setattr vars""".split()
 )
+# In names that a compiler sets beside a case's, with an id, and deletes itself once the case is over.
+OF_COMPILER = re.compile(r"_\d{9,}_c\d")
 # Exceptions of torch that a case can expect, beside Python's.
 TORCH_EXCEPTIONS = frozenset("CheckpointError GradcheckError LinAlgError OutOfMemoryError AcceleratorError".split())
 # The suite's own names: the event log, the target, a round trip through pickle, threads, the compiler, export,

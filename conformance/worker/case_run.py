@@ -23,6 +23,7 @@ from conformance.worker.failures import (
 )
 from conformance.worker.functions import in_thread, print_to
 from conformance.worker.lacking import Declared, is_out_of_memory, may_be_lacking, message_of, why_lacking
+from conformance.worker.messages import give_text
 from conformance.worker.notes import Notes
 from conformance.worker.reference import References
 from conformance.worker.sandbox import PLACE, compile_step, compile_text
@@ -278,7 +279,8 @@ class CaseRun:
         return None if reason is None else {"status": "unsupported", "reason": reason}
 
     def own_defect(self, error: BaseException) -> Optional[Dict[str, Any]]:
-        """Return the result `internal-error` if the suite itself raised `error`."""
+        """Return the result `internal-error` if the suite itself raised `error`, whose text can be had from here on."""
+        give_text(error)
         return internal_error(error) if is_of_the_suite(error, self.file) else None
 
 

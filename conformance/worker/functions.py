@@ -91,18 +91,24 @@ def custom_op(function: Callable[..., Any], schema: str, mutates_args: Sequence[
 
 
 def exported(function: Callable[..., Any], *inputs: torch.Tensor) -> Callable[..., Any]:
-    """Return the program that torch.export makes of a function for tensors like these.
+    """Return the program that torch.export makes of a function for tensors like these, as a function.
 
-    It comes as a function, since the module that it is leads to much else.
+    It takes tensors alone: torch writes text that an exported program is given into its code.
     """
+    if not all(isinstance(each, torch.Tensor) for each in inputs):
+        raise TypeError("exported() takes tensors as inputs")
 
     class Exportable(torch.nn.Module):  # type: ignore[misc]  # torch has no types for it
         def forward(self, *given: torch.Tensor) -> Any:
             return function(*given)
 
-    program = importlib.import_module("torch.export").export(Exportable(), inputs, strict=False).module()
+    return as_function(importlib.import_module("torch.export").export(Exportable(), inputs, strict=False).module())
 
-    def run(*given: torch.Tensor) -> Any:
+
+def as_function(program: torch.nn.Module) -> Callable[..., Any]:
+    """Return a program of torch.fx as a function: the module that it is has code as text, which its copies execute."""
+
+    def run(*given: Any) -> Any:
         return program(*given)
 
     return run

@@ -8,18 +8,17 @@ import gc
 import getpass
 import importlib
 import os
-import re
 import sys
 import warnings
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Tuple
 
 import torch
 
+from conformance.language import vocabulary
 from conformance.worker.refusals import close_ways_out
 from conformance.worker.sandbox import MODULE
 from conformance.worker.state import nesting
 
-OF_COMPILER = re.compile(r"__|.*_\d{9,}_c\d")  # names that it sets beside a case's, with an id, and deletes itself
 MARK_OF_COMPILER = "___"  # says that it has patched a class: it would do so again, on top of the patch, in each case
 SEED = 0
 ROUNDS = 8  # of taking away what a case has left, before its process is given up
@@ -27,7 +26,7 @@ ROUNDS = 8  # of taking away what a case has left, before its process is given u
 
 def forget(names: Dict[str, Any]) -> None:
     """Delete names, but for the compiler's, which it deletes when the code is collected that it has made for them."""
-    for name in [name for name in names if not OF_COMPILER.match(name)]:
+    for name in [name for name in names if not (name.startswith("__") or vocabulary.OF_COMPILER.search(name))]:
         del names[name]
 
 
@@ -52,6 +51,8 @@ def prepare_process() -> None:
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # C++ stacks without starting a process for their names
     os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")  # there is a collection after each case
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else torch's compiler has processes of its own for it
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)  # an error can have any number in its text; what takes too long is ended
     name_user()
     close_ways_out()
     # The compiler measures how long its guards take, for a log, and empties the processor's caches before: that is a
@@ -190,7 +191,7 @@ class GlobalState:
     """The modes as they were when the worker started; `restore` restores them."""
 
     def __init__(self) -> None:
-        self.shared: List[Tuple[type, Dict[str, Any]]] = []  # classes that cases share, and what these had before
+        self.shared: List[Tuple[Any, Dict[str, Any]]] = []  # what cases share, and the attributes that it had before
         self.overwritten = ""  # what a case has set there
         self.leftovers = leftovers()
         self.before = [(get, put, get()) for get, put in settings()]
@@ -217,9 +218,9 @@ class GlobalState:
         """Whether no mode is left on that can't be restored, for example by a generator that can't be closed."""
         return not any(leftover() for leftover in self.leftovers)
 
-    def share(self, classes: Iterable[type]) -> None:
-        """Take note of the attributes of classes that all cases share."""
-        self.shared += [(cls, dict(vars(cls))) for cls in classes]
+    def share(self, owners: Iterable[Any]) -> None:
+        """Take note of the attributes of classes, functions and other objects that all cases share."""
+        self.shared += [(owner, dict(vars(owner))) for owner in owners]
 
     def undo(self) -> bool:
         """Take away what a case has left in places that cases share; return whether there was anything."""
@@ -242,27 +243,29 @@ class GlobalState:
         return bool(changed)
 
     def restore_shared(self) -> bool:
-        """Delete attributes that a case has added to shared classes, put back those that it has set, and say if any.
+        """Delete attributes that a case has added to what cases share, put back those that it has set, and say if any.
 
-        A method that is called on a class may add one. What others than torch set shows a way out of the language.
+        A method that is called on a class, or borrowed for another object, may add one. What others than torch set
+        shows a way out of the language.
         """
         is_changed = False
-        for cls, before in self.shared:
-            if is_equal(vars(cls), before):
+        for owner, before in self.shared:
+            if is_equal(vars(owner), before):
                 continue
-            for name in vars(cls).keys() - before.keys():
-                if not name.startswith(MARK_OF_COMPILER):
-                    delattr(cls, name)
+            for name in vars(owner).keys() - before.keys():
+                if not name.startswith(MARK_OF_COMPILER if isinstance(owner, type) else "_"):
+                    delattr(owner, name)
                     is_changed = True
             for name, value in before.items():
-                now = vars(cls).get(name)
+                now = vars(owner).get(name)
                 if now is value:
                     continue
                 if name.startswith("_") or str(getattr(now, "__module__", "")).startswith("torch."):
                     before[name] = now  # as optimizers do when the first is made, and the compiler when it is imported
                 else:
-                    setattr(cls, name, value)
-                    self.overwritten = f"it has set {cls.__name__}.{name}, which all cases share"
+                    setattr(owner, name, value)
+                    shown = getattr(owner, "__name__", type(owner).__name__)
+                    self.overwritten = f"it has set {shown}.{name}, which all cases share"
                     is_changed = True
         return is_changed
 

@@ -42,10 +42,23 @@ class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types 
 
     is_on = True
 
+    def __enter__(self) -> Any:
+        self.default, self.put = torch.get_default_dtype(), torch._C._set_default_dtype
+        torch._C._set_default_dtype = self.set_default  # not at each call: a compiler would find another than it had
+        self.set_default(self.default)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        torch._C._set_default_dtype = self.put
+        torch.set_default_dtype(self.default)
+
+    def set_default(self, dtype: Any) -> None:
+        self.put(narrow(dtype) if self.is_on else dtype)
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if not self.is_on:
             return func(*args, **(kwargs or {}))
-        torch.set_default_dtype(narrow(torch.get_default_dtype()))  # setting it calls nothing of this
         given, named = tree_map(narrow, (args, kwargs or {}))
         call = METHODS.get(func, func)
         try:

@@ -5,6 +5,14 @@ from __future__ import annotations
 LONGEST = 2000  # characters
 
 
+def give_text(error: BaseException) -> None:
+    """Replace the arguments of an error whose text can't be had, as that of a list a thousand lists deep."""
+    try:
+        str(error)
+    except (Exception, GeneratorExit) as other:  # the exceptions of the vocabulary
+        error.args = (f"its text can't be had, for that raises {type(other).__name__}",)
+
+
 def message_line(error: BaseException, longest: int = LONGEST) -> str:
     """Return the type and the text of an error in one line, cut after `longest` characters."""
     try:

@@ -31,11 +31,14 @@ from conformance.worker.functions import copied, custom_op, deepcopied, exported
 from conformance.worker.lacking import DISABLED
 from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
-from conformance.worker.sandbox import MODULE, OPEN, PLACE, Namespace, base_checker, own, readable, tensor, writable
+from conformance.worker.sandbox import LAYERS, MODULE, PLACE, Namespace, base_checker, own, readable, tensor, writable
 from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
-KINDS = frozenset({MODULE, "builtins", "torch._C._autograd"})  # modules of classes that type() shows
+# Modules of classes that type() shows, beside Tensor and those of errors and tuples. Not of all modules of torch:
+# one of torch.fx is made of any object that is called a graph, and takes whatever that names.
+KINDS = frozenset({MODULE, "builtins", "torch._C._autograd"})
+SHOWN = (*LAYERS, "torch.optim.")  # how modules of further ones begin
 # What a compiler finds as Python's own, also for what it traces of torch. Of the names that a case may have itself, and
 # finds here before it has set them, `input` alone does harm.
 BUILTINS = types.ModuleType("builtins")
@@ -67,7 +70,8 @@ def kind_of(value: object) -> type:
     make with whatever it likes in it: of any memory, of code, or in place of one that torch has.
     """
     kind = type(value)
-    is_shown = kind.__module__ in KINDS or issubclass(kind, (*OPEN, BaseException, tuple))
+    is_of_torch = kind is torch.Tensor or kind.__module__.startswith(SHOWN)
+    is_shown = is_of_torch or kind.__module__ in KINDS or issubclass(kind, (BaseException, tuple))
     if not is_shown or isinstance(value, (type, memoryview)):
         what = "a class" if isinstance(value, type) else repr(kind.__name__)
         raise TypeError(f"type() of {what} is not part of the language")

@@ -20,7 +20,9 @@ import torch
 from torch.nn.utils import prune
 from torch.optim.swa_utils import SWALR
 
+from conformance.worker.functions import as_function, without_overrides
 from conformance.worker.lacking import DISABLED
+from conformance.worker.sandbox import MODULE
 
 # Namespaces whose functions take a module and the name of one of its tensors, in arguments of these names.
 OF_TENSORS = frozenset({"nn.utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.utils.prune"})
@@ -29,6 +31,8 @@ NAMES = ("name", "tensor_name")
 OF_PRIVATE_NAMES = frozenset(
     {"torch.fx.graph_module", "torch.nn.modules.pooling", "torch.nn.utils.parametrizations", "torch.export.unflatten"}
 )
+# Argument of a function by which it looks up an attribute of a class, with the texts that it is meant to take.
+OF_ATTRIBUTES = {"orthogonal": ("orthogonal_map", ("matrix_exp", "cayley", "householder", None))}
 # What they patch while they trace stays patched where two of them overlap.
 TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
 OFF = ("0", "0v", "false", "no")  # what torch takes for no
@@ -54,6 +58,9 @@ def naming_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def named(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
+        key, meant = OF_ATTRIBUTES.get(function.__name__, ("", ()))
+        if key in given and (given[key] not in meant or type(given[key]) not in (str, type(None))):
+            raise ValueError(f"a case can't give {function.__name__}() another {key} than {meant}")
         for key in filter(given.__contains__, NAMES):
             expect_tensor(given.get("module"), given[key])
         for module, name in given["parameters"] if function.__name__ == "global_unstructured" else ():
@@ -99,7 +106,9 @@ def alone(function: Callable[..., Any]) -> Callable[..., Any]:
         if function.__name__ == "trace" and os.environ.get("PYTORCH_JIT", "1").lower() in OFF:  # it would do nothing
             raise RuntimeError(f"jit.trace {DISABLED}")
         result = function(*args, **kwargs)
-        return alone(result) if inspect.isfunction(result) else result
+        if inspect.isfunction(result):
+            return alone(result)
+        return as_function(result) if type(result).__module__.startswith("torch.fx.") else result
 
     return called
 
@@ -131,6 +140,7 @@ def close_ways_out() -> None:
     with contextlib.suppress(ImportError):  # 1.13 has no functional_call(), which sets what it is given
         accessor: Any = importlib.import_module("torch.nn.utils._named_member_accessor")
         accessor.swap_tensor = once(by_public_name, accessor.swap_tensor)
+    torch.Tensor.__deepcopy__ = once(without_override, torch.Tensor.__deepcopy__)
     pruning = prune.BasePruningMethod
     pruning.apply = classmethod(once(pruning_tensors, pruning.apply.__func__))
     distribution = torch.distributions.Distribution
@@ -171,6 +181,21 @@ def pruning_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(cls, module, name, *args, **kwargs)
 
     return named
+
+
+def without_override(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method that makes a deep copy of a tensor, which asks no override of a case how.
+
+    It would be given the table of all copies, which leads to whatever was copied before.
+    """
+
+    @functools.wraps(function)
+    def copied(self: Any, memo: Any) -> Any:
+        own = [kind for kind in type(self).__mro__ if kind.__module__ == MODULE]
+        with without_overrides() if own else contextlib.nullcontext():
+            return function(self, memo)
+
+    return copied
 
 
 def of_class(owner: Any, name: str, *default: Any) -> Any:

@@ -8,7 +8,7 @@ import linecache
 import time
 import warnings
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
@@ -50,7 +50,7 @@ class Runner:
             device=device, offered=self.offered, references=references, synchronize=self.synchronize,
             wait=self.prober.wait, notes=notes, declared=self.declared,
         )  # fmt: skip
-        global_state.share(shared_classes(self.offered))
+        global_state.share(shared_by_cases(self.offered))
 
     def run(self, program: Dict[str, Any], go: Optional[Callable[[CaseRun], Dict[str, Any]]] = None) -> Dict[str, Any]:
         """Run `program` (`file`, `dtype`, `steps`) and return its outcome: `status` and what goes with it.
@@ -123,16 +123,26 @@ def engine_wait(device: str) -> Callable[[], Any]:
     return lambda: torch.autograd.grad(root, leaf, weight, retain_graph=True)
 
 
-def shared_classes(offered: Dict[str, Any]) -> Set[type]:
-    """Return the classes of torch in the vocabulary."""
-    spaces = [value for value in offered.values() if isinstance(value, Namespace)]
-    found = [value for space in spaces for value in vars(space).values() if isinstance(value, type)]
-    return {cls for cls in found if cls.__module__.startswith("torch.") or cls is torch.Tensor}
+def shared_by_cases(offered: Dict[str, Any]) -> List[Any]:
+    """Return what in the vocabulary has attributes that can be set: classes of torch, functions and a few objects."""
+    found: Dict[int, Any] = {}
+    spaces: List[Dict[str, Any]] = [offered]
+    for space in spaces:
+        spaces += [vars(value) for value in space.values() if isinstance(value, Namespace)]
+        found.update((id(value), value) for value in space.values() if is_shared(value))
+    return list(found.values())
+
+
+def is_shared(value: Any) -> bool:
+    if isinstance(value, type):
+        return value.__module__.startswith("torch.") or value is torch.Tensor
+    # Of operations torch adds those to their names that are asked for.
+    return hasattr(value, "__dict__") and not isinstance(value, Namespace) and type(value).__module__ != "torch._ops"
 
 
 def text_of(warning: warnings.WarningMessage) -> str:
     """Return the text of a warning, "" where objects of the case can't be shown."""
     try:
         return str(warning.message)
-    except Exception:
+    except (Exception, GeneratorExit):  # the exceptions of the vocabulary
         return ""

@@ -22,6 +22,7 @@ TOLERANCES: Dict[torch.dtype, Tuple[float, float]] = {
     torch.complex128: (1e-7, 1e-7),
 }  # fmt: skip
 EXACT = (0.0, 0.0)
+LARGEST = 10**4000  # of integers that are shown in decimals
 MOST_DISPLAYED = 16  # elements of a list in a message
 LONG = 16  # elements of a list that are compared together
 # On these everything that checks look at can be read: there an error of looking is one of torch. PyTorch's own kernels
@@ -42,6 +43,8 @@ def plain(value: Any, depth: int = 0) -> Any:
     """Return `value` as numbers, text, lists and dicts; other objects become text."""
     if isinstance(value, torch.Tensor):
         return elements(value)
+    if type(value) is int and not -LARGEST < value < LARGEST:
+        return hex(value)  # Python reads no decimals of that length
     if value is None or isinstance(value, (bool, int, float, complex, str)):
         return value
     if depth > 20:

@@ -510,3 +510,70 @@ def test_a_user_whom_the_system_does_not_know_has_a_name(error: Exception, monke
     monkeypatch.setattr("getpass.getuser", unknown)
     name_user()
     assert os.environ["USER"] == f"uid_{os.getuid()}"
+
+
+@pytest.mark.parametrize(
+    "owner", ["checkpoint", "F.relu", "distributions.constraints.real", "optim.lr_scheduler.StepLR"]
+)
+def test_what_a_borrowed_method_sets_on_what_cases_share_is_gone_in_the_next(engine: Engine, owner: str) -> None:
+    sets = f"- do: nn.Module.train({owner}, False)\n  raises: {{type: AttributeError, match: children}}\n"
+    for steps in (sets, f"- expect: {{'hasattr({owner}, \"training\")': false}}\n"):
+        assert outcome_of_steps(engine, steps)["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("raises", "observed"),
+    [
+        ("ValueError(10 ** 5000)", "ValueError: 1000000000"),
+        ("ValueError(nested)", "ValueError: its text can't be had, for that raises RecursionError"),
+        ("ValueError(M())", "ValueError: its text can't be had, for that raises GeneratorExit"),
+    ],
+)
+def test_an_error_whose_text_is_long_or_can_not_be_had_is_that_of_the_case(
+    engine: Engine, raises: str, observed: str
+) -> None:
+    outcome = outcome_of_steps(
+        engine,
+        f"""
+        - |
+          class M(nn.Module):
+              def extra_repr(self):
+                  raise GeneratorExit('x')
+        - |
+          def f():
+              nested = []
+              for _ in range(100000):
+                  nested = [nested]
+              raise {raises}
+        - f()
+        - expect: {{f: 1}}
+        """,
+    )
+    assert (outcome["status"], outcome["step"]) == ("error", 2)
+    assert outcome["failures"][0]["observed"].startswith(observed)
+
+
+def test_a_warning_whose_text_can_not_be_had_leaves_no_modes_on(engine: Engine) -> None:
+    steps = """
+        - |
+          asked = []
+          class M(nn.Module):
+              def extra_repr(self):
+                  asked.append(1)
+                  if len(asked) > 1:
+                      raise GeneratorExit('x')
+                  return ''
+        - torch.set_grad_enabled(False)
+        - warnings.warn(UserWarning(M()))
+        - x = ones(1)
+        - expect: {x: 1.0}
+        """
+    assert outcome_of_steps(engine, steps)["status"] == "pass"
+    assert torch.is_grad_enabled()
+
+
+def test_numbers_of_thousands_of_digits_are_compared_and_shown(engine: Engine) -> None:
+    steps = "- x = 10 ** 5000\n- expect: {x: 10 ** 5000}\n- expect: {x: 10 ** 5000 + 1}\n"
+    outcome = outcome_of_steps(engine, steps)
+    assert (outcome["status"], outcome["step"]) == ("fail", 2)
+    assert outcome["failures"][0]["observed"][:1000] == hex(10**5000)[:1000]

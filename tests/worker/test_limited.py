@@ -29,6 +29,17 @@ DEFAULT = """
     - x = tensor([0.3], requires_grad=True)
     - expect: {x: {dtype: float64}}
     """
+DEFAULT_AT_EACH_CALL = """
+    - 'fast = compiled(lambda t: t * torch.ones(2))'
+    - x = tensor([0.5, 2.0])
+    - found = []
+    - |
+      for each in [torch.float64, torch.float32]:
+          torch.set_default_dtype(each)
+          found.append(fast(x).dtype == each)
+    - expect: {x: {value: [0.5, 2.0]}}
+    - expect: {found: [true, true]}
+    """
 VIEW = """
     - x = tensor([1.0, 2.0])
     - x[0].mul_(5)
@@ -78,6 +89,7 @@ def limited(steps: str, *names: str) -> dict[str, Any]:
         (DIGITS, "rounding", ["y"]),
         (TYPE, "narrowing", ["x.dtype"]),
         (DEFAULT, "narrowing", ["x.dtype"]),
+        (DEFAULT_AT_EACH_CALL, "narrowing", ["found"]),
         (VIEW, "copying", ["x"]),
         (WHOLE, "narrowing", ["x.argmax().dtype == torch.int64"]),
         (DRAWN, "forgetting", ["(x.grad - expected).abs().max().item()"]),

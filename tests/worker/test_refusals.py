@@ -19,6 +19,7 @@ from torch._dynamo import trace_rules
 from torch.fx.experimental.proxy_tensor import make_fx as make_fx_itself
 from torch.nn.utils import parametrize, prune
 
+from conformance.worker.namespace import kind_of
 from conformance.worker.refusals import may_be_tensor, of_class, refusing
 
 PRUNE = refusing("nn.utils.prune", vars(prune))
@@ -91,7 +92,7 @@ def test_tracers_trace_in_the_main_thread_alone() -> None:
     make_fx = refusing("fx.experimental.proxy_tensor", {"make_fx": make_fx_itself})["make_fx"]
     made = make_fx(square)
     assert "mul" in str(trace(square, torch.ones(2)).graph)
-    assert "mul" in str(made(torch.ones(2)).graph)
+    assert made(torch.ones(2))(torch.full((2,), 3.0)).tolist() == [9.0, 9.0]
     for call in (lambda: trace(square, torch.ones(2)), lambda: make_fx(square), lambda: made(torch.ones(2))):
         with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match=r"a case can't call .* in a thread"):
             pool.submit(call).result()
@@ -161,3 +162,59 @@ def test_a_distribution_is_expanded_into_a_distribution_alone() -> None:
         for thing in (linear(), ValueError("no distribution")):
             with pytest.raises(TypeError, match="a case can't expand into"):
                 normal.expand([3, 2], thing)
+
+
+def told(steps: str) -> str:
+    """Return how a case ends: its status, or the type and the text of its error."""
+    with running_engine() as engine:
+        outcome = outcome_of_steps(engine, steps)
+    return str(outcome["failures"][0]["observed"] if outcome["status"] == "error" else outcome["status"])
+
+
+@each("given", ["str(1)", "dict(key=ones(2))", "2", "[ones(2)]"])
+def test_an_exported_program_is_given_tensors_alone(given: str) -> None:
+    steps = f"- 'exported(lambda x, other: x * 2, ones(2), {given})'\n- expect: {{ones(1): 1.0}}"
+    assert told(steps) == "TypeError: exported() takes tensors as inputs"
+
+
+def test_a_traced_program_is_a_function() -> None:
+    traced = "- 'g = fx.experimental.proxy_tensor.make_fx(lambda x: x * 2)(ones(2))'\n"
+    assert told(f"{traced}- expect: {{'g(tensor([3.0]))': 6.0, 'isinstance(g, nn.Module)': false}}") == "pass"
+    assert told(f"{traced}- g.note = 1\n- expect: {{g: 1}}").startswith("AttributeError: a case can't change")
+
+
+def test_the_type_of_what_torch_makes_of_a_graph_is_not_shown() -> None:
+    assert kind_of(linear()) is nn.Linear
+    assert kind_of(torch.ones(1)) is torch.Tensor
+    with pytest.raises(TypeError, match="type\\(\\) of '<lambda>' is not part of the language"):
+        kind_of(make_fx_itself(lambda t: t.sin())(torch.ones(1)))
+
+
+def test_an_override_is_not_asked_how_a_tensor_is_copied_with_others() -> None:
+    steps = """
+        - |
+          class A(Tensor):
+              @classmethod
+              def __torch_function__(cls, func, types, args=(), kwargs=None):
+                  log(len(args))
+                  return super().__torch_function__(func, types, args, kwargs)
+        - |
+          def copied():
+              m = nn.Module()
+              m.own = zeros(1).as_subclass(A)
+              try:
+                  optim.swa_utils.AveragedModel(m)
+              except RuntimeError:
+                  pass
+        - copied()
+        - expect: {log: []}
+        """
+    assert told(steps) == "pass"
+
+
+def test_orthogonal_takes_no_other_map_than_its_own() -> None:
+    orthogonal = refusing("nn.utils.parametrizations", vars(nn.utils.parametrizations))["orthogonal"]
+    assert parametrize.is_parametrized(orthogonal(linear(), "weight", "cayley"), "weight")
+    for given in ("__getattribute__", "mro", Text("cayley")):
+        with pytest.raises(ValueError, match="a case can't give orthogonal\\(\\) another orthogonal_map"):
+            orthogonal(linear(), orthogonal_map=given)
