@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -13,6 +14,8 @@ from conformance.model.status import AT_A_STEP, OF_WORKERS, Status
 LONGEST_ANSWER = 2**24  # bytes; one with two thousand failures is half as long
 SHOWN = 80  # bytes of a line that is no message
 LAST_LINE = 2**31
+HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
+ESCAPED_HALF = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)  # or a pair of them
 Place = Annotated[int, Meta(ge=0, le=LAST_LINE)]
 
 
@@ -57,11 +60,24 @@ def parse_message(line: bytes) -> dict[str, Any]:
     """Return the JSON object in a line; raise NotAnAnswer where there is none."""
     try:
         message = json.loads(line)  # NaN is a number to it, and a wrong one to what follows
+        if ESCAPED_HALF.search(line):
+            message = without_halves(message)
     except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict):
         raise NotAnAnswer(f"sent a line that is not a message: {line[:SHOWN]!r}")
     return message
+
+
+def without_halves(value: Any) -> Any:
+    """Return a value without halves of surrogate pairs, which pytest-xdist can't send: with their code points."""
+    if isinstance(value, str):
+        return HALF.sub(lambda half: f"⟨U+{ord(half[0]):04X}⟩", value)
+    if isinstance(value, list):
+        return [without_halves(each) for each in value]
+    if isinstance(value, dict):
+        return {without_halves(key): without_halves(each) for key, each in value.items()}
+    return value
 
 
 def why_no_answer(message: dict[str, Any], *, looks: bool = False) -> str:

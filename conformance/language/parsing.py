@@ -57,7 +57,7 @@ def parse_code(text: str, mode: str = "exec") -> Parsed:
     return replace(found, findings=list(found.findings), needs=set())
 
 
-@lru_cache(maxsize=1024)  # expanded cases repeat the same texts
+@lru_cache(maxsize=4096)  # expanded cases repeat the same texts
 def parsed_once(text: str, mode: str) -> Parsed:
     parsed = Parsed(text=text)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ SCHEMA = load_schema("case.schema.json")
 CHECK_FILE = validator_of(SCHEMA)
 CHECK_CASE = validator_of({"$ref": "#/$defs/case", "$defs": SCHEMA["$defs"]})
 MOST_EXPANDED = 7500  # that the entries of a file may expand to: those of equivalences.yaml are some 6000
+MOST_STEPS = 250_000  # of these cases together: those of equivalences.yaml have some 160,000
 MOST_CASES = 200  # that one entry may expand to: a small file must not exhaust the memory
 
 
@@ -65,7 +66,7 @@ def parse_part(
     cases: list[Case] = []
     ids: dict[str, int] = {}
     left: list[str] = []
-    expanded = 0
+    expanded = steps = 0
     for index, node in enumerate(nodes):
         if not isinstance(node.value, dict):
             continue
@@ -78,7 +79,9 @@ def parse_part(
         own_left: list[str] = []
         if not problems and node.value.keys() & {"spellings", "parametrize"}:
             variants = islice(variants_of(node, programs, covered, own_left, report), MOST_CASES)
-            found = list(written(variants, rules, name, report, what_expands(node)))
+            expanding = written(variants, rules, name, report, what_expands(node))
+            found = list(of_few_steps(expanding, steps, lambda text, node=node: report(node, "cases", text)))
+            steps += sum(len(case.steps) for case in found)
             left += own_left
             expanded += len({*own_left, *(case.id for case in found)})
             if expanded > MOST_EXPANDED:
@@ -101,6 +104,16 @@ def parse_part(
         raise CaseFileError(problems)
     wanted = [case for case in cases if covered is None or case.is_covered is covered]
     return [replace(case, topic=root.value["topic"].value) for case in wanted], left
+
+
+def of_few_steps(cases: Iterable[Case], before: int, complain: Callable[[str], None]) -> Iterator[Case]:
+    """Yield cases, until they and what was `before` have more steps than a file may have."""
+    for case in cases:
+        before += len(case.steps)
+        if before > MOST_STEPS:
+            complain(f"expected at most {MOST_STEPS} steps of a file to be written out")
+            return
+        yield case
 
 
 def check_ids(ids: dict[str, int], node: Node, found: list[str], report: Any) -> None:

@@ -79,6 +79,7 @@ class RunHooks:
         self.why_deselected: dict[Pair, str] = {}
         self.is_start_sent = False  # of a pytest-xdist worker
         self.defects = 0  # the number of items with an internal error
+        self.lost = 0  # the number of items without an outcome for which nothing accounts
         self.other_builds: dict[Any, str] = {}  # pytest-xdist workers whose build differs, and a line about each
         self.named = {(config.invocation_params.dir / str(each).partition("::")[0]).resolve() for each in config.args}
         self.resumed = ""  # a line about the run that this one resumes
@@ -292,6 +293,8 @@ class RunHooks:
             session.exitstatus = exitstatus = pytest.ExitCode.INTERRUPTED
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.config.option.shard and self.collected:
             session.exitstatus = exitstatus = pytest.ExitCode.OK  # with few cases a shard may be empty
+        if self.recorder is not None and exitstatus in GREEN:
+            self.lost = self.recorder.lost_items()
         if self.recorder is not None and exitstatus in GREEN and any(self.complaints()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         is_over = exitstatus in (*GREEN, pytest.ExitCode.TESTS_FAILED)
@@ -318,6 +321,8 @@ class RunHooks:
         yield from self.broken or self.conformance.case_set.broken()
         yield from self.strays()
         yield from self.other_builds.values()
+        if self.lost:
+            yield f"{self.lost} item{'s' * (self.lost > 1)} without an outcome, and nothing says why"
         if self.defects:
             yield f"internal error: {self.defects} item{'s' * (self.defects > 1)}: {TABLE['internal-error'].headline}"
 

@@ -186,6 +186,13 @@ class Recorder:
         drawings.keep()
         parts.keep()
 
+    def lost_items(self) -> int:
+        """Return how many items have no outcome, though nothing left them out."""
+        if self.journal is None:
+            return 0
+        accounted = {*self.journal.outcomes, *self.why_not_run}
+        return sum(pair not in accounted for pair in self.journal.report.pairs)
+
     def table(self) -> list[str]:
         """Return the lines of a table of outcomes by topic and target; with -q, of red topics and the total alone."""
         if self.journal is None:

@@ -106,6 +106,8 @@ def is_open(owner: Any) -> bool:
     """Whether a case may give an object attributes: it has made it, or torch has made it for this case."""
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE
+    if isinstance(owner, torch.nn.Module):
+        return not type(owner).__module__.startswith(TRACED)
     if isinstance(owner, OPEN) or type(owner).__module__ in MADE:
         return True
     held = getattr(owner, "__dict__", {})

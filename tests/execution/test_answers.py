@@ -49,6 +49,13 @@ def test_what_a_worker_says_is_an_answer(message: dict[str, Any]) -> None:
     assert why_no_answer(parse_message(json.dumps(message).encode())) == ""
 
 
+def test_halves_of_surrogate_pairs_are_told_by_their_code_points() -> None:
+    said = {"status": "fail", "printed": "a\ud800b", "failures": [{"path": "\U0001f600", "\udfff": ["\udc00"]}]}
+    told = parse_message(json.dumps(said).encode())
+    assert told["printed"] == "a⟨U+D800⟩b"
+    assert told["failures"] == [{"path": "\U0001f600", "⟨U+DFFF⟩": ["⟨U+DC00⟩"]}]
+
+
 @pytest.mark.parametrize("message", WRONG)
 def test_what_no_worker_says_is_none(message: dict[str, Any]) -> None:
     assert why_no_answer(parse_message(json.dumps(message).encode())).startswith("sent an answer that is none: ")

@@ -50,6 +50,12 @@ def many_unknown_names() -> str:
     return f"{HEAD}{lines}      - expect: {{a: [1.0]}}\n"
 
 
+def many_steps() -> str:
+    rows = "".join(f"      r{n}: {{x: {n}}}\n" for n in range(200))
+    steps = "".join(f"      - a{n} = x + {n}\n" for n in range(3000))
+    return HEAD.replace("    steps:", f"    parametrize:\n{rows}    steps:") + steps + "      - expect: {a1: 1.0}\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -57,8 +63,9 @@ def many_unknown_names() -> str:
         (long_condition(), "expected at most 1000 characters in a condition"),
         (many_programs(), "expected at most 7500 cases of a file to be written out"),
         (many_unknown_names(), "more than 500 problems"),
+        (many_steps(), "expected at most 250000 steps of a file to be written out"),
     ],
-    ids=["alternatives", "condition", "programs", "names"],
+    ids=["alternatives", "condition", "programs", "names", "steps"],
 )
 def test_what_takes_too_long_is_refused(text: str, message: str) -> None:
     begin = time.process_time()

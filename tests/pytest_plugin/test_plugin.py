@@ -289,6 +289,24 @@ def test_markers_and_hooks_of_a_conftest_are_obeyed(session: Session) -> None:
     assert "not today" in result.outcomes["first"]["reason"]
 
 
+def test_a_run_that_has_lost_an_item_is_not_green(session: Session) -> None:
+    session.cases(first=GOOD, second=WRONG_GRAD, third=GOOD)
+    session.write(
+        "conftest.py",
+        """\
+        import pytest
+        pytest_plugins = ["conformance.pytest_plugin.plugin"]
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_protocol(item):
+            return True if item.name.startswith("second") else None
+        """,
+    )
+    result = session.run()
+    assert result.status == 1, result.output
+    assert "1 item without an outcome, and nothing says why" in result.output
+    assert result.statuses == {"first": "pass", "second": "not-run", "third": "pass"}
+
+
 @pytest.mark.parametrize("workers", [(), pytest.param(("-n", "1"), marks=pytest.mark.slow)], ids=["alone", "xdist"])
 def test_setup_and_teardown_are_reported_to_plugins_of_others(session: Session, workers: tuple[str, ...]) -> None:
     session.cases(first=GOOD, second=WRONG_GRAD)
