@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ def parse_part(
         if not problems and node.value.keys() & {"spellings", "parametrize"}:
             variants = islice(variants_of(node, programs, covered, own_left, report), MOST_CASES)
             expanding = written(variants, rules, name, report, what_expands(node))
-            found = list(of_few_steps(expanding, steps, lambda text, node=node: report(node, "cases", text)))
+            found = list(of_few_steps(expanding, steps, partial(report, node, "cases")))
             steps += sum(len(case.steps) for case in found)
             left += own_left
             expanded += len({*own_left, *(case.id for case in found)})
