@@ -38,13 +38,18 @@ CAPABILITIES_3 = 0x20080522
 READ_ANY_FILE = 1 << 2  # CAP_DAC_READ_SEARCH: root may read the files of other users, as far as Landlock goes
 
 
-REFUSED = re.compile(r"\bfork\(\) failed|Operation not permitted|Permission denied")
+# As functions of C and C++ tell of it, with its number; words alone may be an operation's own.
+REFUSED = re.compile(
+    r"\bfork\(\) failed|(\[Errno (1|13)\]|\bfilesystem error:).*( not permitted|Permission denied)|"
+    r"( not permitted|Permission denied) \((1|13)\)"
+)
 held: List[str] = []  # by what this process is confined
 
 
 def why_refused(error: BaseException) -> Optional[str]:
     """Return what a confined process was refused, if that is what an error says: torch is not at fault."""
-    return f"the sandbox ({', '.join(held)}) forbids it: {error}" if held and REFUSED.search(str(error)) else None
+    is_refused = isinstance(error, PermissionError) or REFUSED.search(str(error))
+    return f"the sandbox ({', '.join(held)}) forbids it: {error}" if held and is_refused else None
 
 
 def confine(opened: Collection[str], readable: Collection[str]) -> Dict[str, Any]:

@@ -220,7 +220,14 @@ def test_what_the_kernel_refuses_is_no_fault_of_torch(monkeypatch: pytest.Monkey
     monkeypatch.setattr(confinement, "held", ["seccomp"])
     assert confinement.why_refused(refused) == "the sandbox (seccomp) forbids it: fork() failed"
     assert confinement.why_refused(PermissionError(1, "Operation not permitted")) is not None
+    for text in (
+        "unable to open file </x>: Permission denied (13)",
+        "InductorError: [Errno 1] Operation not permitted",
+        "filesystem error: cannot create directories: Permission denied [/x]",
+    ):
+        assert confinement.why_refused(RuntimeError(text)) is not None
     assert confinement.why_refused(other) is None
+    assert confinement.why_refused(RuntimeError("gradient of mul: Permission denied")) is None
 
 
 def test_devices_other_than_the_cpu_have_what_is_stated_or_else_all(monkeypatch: pytest.MonkeyPatch) -> None:
