@@ -107,7 +107,7 @@ def is_open(owner: Any) -> bool:
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE
     if isinstance(owner, torch.nn.Module):
-        return not type(owner).__module__.startswith(TRACED)
+        return not type(owner).__module__.startswith(CLOSED)
     if isinstance(owner, OPEN) or type(owner).__module__ in MADE:
         return True
     held = getattr(owner, "__dict__", {})
