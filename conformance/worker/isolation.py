@@ -51,8 +51,6 @@ def prepare_process() -> None:
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # C++ stacks without starting a process for their names
     os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")  # there is a collection after each case
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # else torch's compiler has processes of its own for it
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)  # an error can have any number in its text; what takes too long is ended
     name_user()
     close_ways_out()
     # The compiler measures how long its guards take, for a log, and empties the processor's caches before: that is a

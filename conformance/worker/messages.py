@@ -6,7 +6,7 @@ LONGEST = 2000  # characters
 
 
 def give_text(error: BaseException) -> None:
-    """Replace the arguments of an error whose text can't be had, as that of a list a thousand lists deep."""
+    """Replace the arguments of an error whose text can't be had, as that of a number of 5,000 digits."""
     try:
         str(error)
     except (Exception, GeneratorExit) as other:  # the exceptions of the vocabulary

@@ -524,14 +524,12 @@ def test_what_a_borrowed_method_sets_on_what_cases_share_is_gone_in_the_next(eng
 @pytest.mark.parametrize(
     ("raises", "observed"),
     [
-        ("ValueError(10 ** 5000)", "ValueError: 1000000000"),
+        ("ValueError(10 ** 5000)", "ValueError: its text can't be had, for that raises ValueError"),
         ("ValueError(nested)", "ValueError: its text can't be had, for that raises RecursionError"),
         ("ValueError(M())", "ValueError: its text can't be had, for that raises GeneratorExit"),
     ],
 )
-def test_an_error_whose_text_is_long_or_can_not_be_had_is_that_of_the_case(
-    engine: Engine, raises: str, observed: str
-) -> None:
+def test_an_error_whose_text_can_not_be_had_is_that_of_the_case(engine: Engine, raises: str, observed: str) -> None:
     outcome = outcome_of_steps(
         engine,
         f"""
