@@ -59,7 +59,7 @@ def naming_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
     def named(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         key, meant = OF_ATTRIBUTES.get(function.__name__, ("", ()))
-        if key in given and (given[key] not in meant or type(given[key]) not in (str, type(None))):
+        if key in given and (type(given[key]) not in (str, type(None)) or given[key] not in meant):
             raise ValueError(f"a case can't give {function.__name__}() another {key} than {meant}")
         for key in filter(given.__contains__, NAMES):
             expect_tensor(given.get("module"), given[key])

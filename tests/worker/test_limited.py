@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from running import case_of, request_of, running_engine
 
 from conformance.worker.beside import Beside
@@ -105,6 +106,25 @@ def test_what_a_limit_changes_fails_and_nothing_else(steps: str, limit: str, pat
             assert [failure["path"] for failure in found["failures"]] == paths
         elif {name, limit} != {"rounding", "narrowing"}:
             assert found["status"] == "pass", found
+
+
+def test_single_precision_sets_the_default_dtype_where_it_is_set_and_at_no_other_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found: list[torch.dtype] = []
+    put = torch._C._set_default_dtype
+
+    def noting(dtype: torch.dtype) -> None:
+        found.append(dtype)
+        put(dtype)
+
+    monkeypatch.setattr(torch._C, "_set_default_dtype", noting)
+    with LIMITS["narrowing"]():
+        found.clear()
+        torch.set_default_dtype(torch.float64)
+        assert (torch.ones(2) / 3).dtype is torch.get_default_dtype() is torch.float32
+        assert found == [torch.float32]
+    assert torch.get_default_dtype() is torch.float32
 
 
 PARTS = """

@@ -218,3 +218,23 @@ def test_orthogonal_takes_no_other_map_than_its_own() -> None:
     for given in ("__getattribute__", "mro", Text("cayley")):
         with pytest.raises(ValueError, match="a case can't give orthogonal\\(\\) another orthogonal_map"):
             orthogonal(linear(), orthogonal_map=given)
+
+
+def test_a_traced_module_that_a_hook_of_all_modules_is_given_stays_as_it_is() -> None:
+    hooked = """
+        - |
+          kept = []
+          class A(object):
+              meta = 1
+          g = fx.experimental.proxy_tensor.make_fx(lambda x: x * 2)(ones(2))
+          h = nn.modules.module.register_module_forward_pre_hook(lambda m, x: kept.append(m))
+          y = g(ones(2))
+          h.remove()
+        """
+    assert told(f"{hooked}- expect: {{len(kept): 1, 'deepcopy(kept[0])(ones(2))': 2.0}}") == "pass"
+    for step, refused in (
+        ("'kept[0].meta = 1'", "AttributeError: a case can't change"),
+        ("'log(kept[0].meta)'", "AttributeError: '<lambda>' has no attribute 'meta' that this case has given it"),
+        ("'pickled([1, kept[0]])'", "TypeError: a case can't pickle '<lambda>'"),
+    ):
+        assert told(f"{hooked}- {step}\n        - expect: {{y: 2.0}}").startswith(refused)
