@@ -29,7 +29,7 @@ LACKS = re.compile(
     r"|SymIntArrayRef expected to contain only concrete|mutating a non-functional tensor with a functional tensor"
     r"|found two different devices (\w+)(?:, \1:\d|:\d, \1\b(?!:))"  # the same one, named with its index and without
     # No complex number has parts in bfloat16, and some operations have no half precision.
-    r"|invalid default scalar type for complex|tensors but got BFloat16\b"
+    r"|invalid default scalar type for complex|Half, Float or Double tensors but got BFloat16\b"
     r"|expects float\d+ or float\d+ dtypes, got: torch\.b?float16"
 )
 # In an error of an operation these may also be about how it was called.
