@@ -32,6 +32,10 @@ LACKS = re.compile(
     r"|invalid default scalar type for complex|Half, Float or Double tensors but got BFloat16\b"
     r"|expects float\d+ or float\d+ dtypes, got: torch\.b?float16"
 )
+# The CPU has each feature, and may have it in single and double precision alone: an error that is about that says so.
+OF_HALF = re.compile(
+    r"\b(?:B?Float16|Complex(?:Half|32)|Half|BF16)\b|low precision|scalar type for complex", re.IGNORECASE
+)
 # In an error of an operation these may also be about how it was called.
 MAY_LACK = re.compile(
     r"doesn't support|does not support|does not have support for|dtypes not supported|not supported (?:on|for)"
@@ -74,7 +78,8 @@ def why_lacking(
 ) -> Optional[str]:
     """Return the message of `error` if it says that this device or build lacks a feature, else None.
 
-    On the CPU with float32 or float64, only a build without the library that an operation needs counts as lacking.
+    On the CPU only a build without the library that an operation needs counts as lacking; with a dtype of half
+    precision also an operation that names it.
     """
     text = one_line(str(error))
     if is_out_of_memory(error):
@@ -85,6 +90,8 @@ def why_lacking(
         return None
     if any(pattern.search(f"{type(error).__name__}: {text}") for pattern in declared.not_implemented):
         return message_of(error)
+    if device == "cpu" and not OF_HALF.search(text):
+        return None
     is_lacking = (
         isinstance(error, NotImplementedError)
         or LACKS.search(text)
