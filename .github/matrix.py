@@ -1,9 +1,9 @@
 """Prints the builds of the nightly matrix as JSON, for `strategy.matrix` of a workflow.
 
 Each build has a name, which is the same every night, the version of Python, the arguments of `uv pip install`, the
-device to test and the label of the runner. The releases are those of `releases.json`. On the CPU each is tested with
-the oldest and the newest Python for which it has wheels, and with one that is common to all. `CUDA_RUNNER` in the
-environment is the label of the runners with a GPU; without it CUDA is not tested.
+device and the dtypes to test and the label of the runner. The releases are those of `releases.json`. On the CPU each is
+tested with the oldest and the newest Python for which it has wheels, and with one that is common to all, there in other
+dtypes too. `CUDA_RUNNER` in the environment is the label of the runners with a GPU; without it CUDA is not tested.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ RELEASES = json.loads(LIST.read_text(encoding="utf-8"))
 WHEELS = "https://download.pytorch.org/whl"
 UNRELEASED = {"nightly": f"{WHEELS}/nightly", "candidate": f"{WHEELS}/test"}
 CUDA = "cu130"  # of the unreleased builds
+DTYPES = "float32 float64 bfloat16"  # of a release on the CPU, with one Python
 
 
 def build(device: str, torch: str, python: str, runner: str, install: str) -> dict[str, str]:
     name = f"{device}-{torch}-py{python}"
+    dtypes = DTYPES if (device, python) == ("cpu", RELEASES["python"]) else "float32"
     return {
-        "name": name, "device": device, "torch": torch, "python": python, "runner": runner, "install": install,
+        "name": name, "device": device, "dtypes": dtypes, "torch": torch, "python": python, "runner": runner,
+        "install": install,
     }  # fmt: skip
 
 

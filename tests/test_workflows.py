@@ -180,6 +180,9 @@ def test_the_plan_has_every_release_and_what_is_to_come() -> None:
         assert tested == known | {"nightly", "candidate"}
     assert "cpu-1.13.1-py3.8" in names
     assert all("torch" in each["install"] for each in with_gpu)
+    in_others = [each for each in with_gpu if each["dtypes"] != "float32"]
+    assert {each["torch"] for each in in_others} == known | {"nightly", "candidate"}
+    assert {(each["device"], each["dtypes"]) for each in in_others} == {("cpu", "float32 float64 bfloat16")}
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +199,7 @@ def nights(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
         (plan.directory / "conformance").symlink_to(ROOT / "conformance")
         plan.steps(jobs["plan"], "List the builds")
         builds = json.loads(plan.values["steps.plan.outputs.builds"])
-        here = next(each for each in builds if each["name"].startswith("cpu-2.13.0-"))
+        here = next(each for each in builds if each["name"] == "cpu-2.13.0-py3.11")
         chosen = [here, {**here, "name": "cpu-9.9-py3.11", "torch": "9.9", "install": "torch==9.9"}]
         compare = Runner(place / night / "compare", tools, {"inputs.accept": "false"})
         for build in chosen:
@@ -235,6 +238,7 @@ def test_a_night_has_a_report_for_each_build_and_a_page(nights: dict[str, Runner
     (other,) = (each for each in reports.values() if each is not absent)
     assert other.footer is not None
     assert other.footer.counts["pass"] > 10
+    assert {each.target for each in other.outcomes} == {"cpu-float32", "cpu-float64", "cpu-bfloat16"}
     assert "9.9" in (first.directory / "site" / "index.html").read_text(encoding="utf-8")
     assert first.values["steps.compare.outputs.worse"] == "0"
     assert "Autograd conformance: nothing got worse on 2 builds" in first.summary.read_text(encoding="utf-8")
