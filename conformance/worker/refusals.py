@@ -35,6 +35,7 @@ OF_PRIVATE_NAMES = frozenset(
 OF_ATTRIBUTES = {"orthogonal": ("orthogonal_map", ("matrix_exp", "cayley", "householder", None))}
 # What they patch while they trace stays patched where two of them overlap.
 TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
+MOST_THREADS = 16
 OFF = ("0", "0v", "false", "no")  # what torch takes for no
 
 
@@ -48,6 +49,8 @@ def refusing(path: str, members: Dict[str, Any]) -> Dict[str, Any]:
             guarded[name] = alone(member)
     if path == "torch" and "segment_reduce" in members:
         guarded["segment_reduce"] = within_bounds(members["segment_reduce"])
+    if path == "torch" and "set_num_threads" in members:
+        guarded["set_num_threads"] = of_few_threads(members["set_num_threads"])
     return guarded
 
 
@@ -121,6 +124,18 @@ def within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
         if unsafe:
             raise ValueError("a case can't switch off the checks of segment_reduce()")
         return function(*args, **kwargs)
+
+    return called
+
+
+def of_few_threads(function: Callable[[int], None]) -> Callable[[int], None]:
+    """Return set_num_threads(), which starts as many threads as it is told, and aborts where these are too many."""
+
+    @functools.wraps(function)
+    def called(number: int) -> None:
+        if type(number) is not int or not 1 <= number <= MOST_THREADS:
+            raise ValueError(f"a case can use 1 to {MOST_THREADS} threads")
+        function(number)
 
     return called
 

@@ -98,6 +98,18 @@ def test_tracers_trace_in_the_main_thread_alone() -> None:
             pool.submit(call).result()
 
 
+@each("number", [0, -1, 17, 10**9, 2.0, True, None])
+def test_a_case_uses_a_few_threads(number: Any) -> None:
+    begin = torch.get_num_threads()
+    put = refusing("torch", {"set_num_threads": torch.set_num_threads})["set_num_threads"]
+    with pytest.raises(ValueError, match="1 to 16 threads"):
+        put(number)
+    assert torch.get_num_threads() == begin
+    put(begin % 16 + 1)
+    assert torch.get_num_threads() == begin % 16 + 1
+    torch.set_num_threads(begin)
+
+
 def test_segments_are_summed_but_not_without_the_checks_of_their_bounds() -> None:
     reduce = refusing("torch", {"segment_reduce": torch.segment_reduce})["segment_reduce"]
     lengths = torch.tensor([1, 2])
