@@ -30,11 +30,13 @@ LACKS = re.compile(
     r"|found two different devices (\w+)(?:, \1:\d|:\d, \1\b(?!:))"  # the same one, named with its index and without
     # No complex number has parts in bfloat16, and some operations have no half precision.
     r"|invalid default scalar type for complex|Half, Float or Double tensors but got BFloat16\b"
-    r"|expects float\d+ or float\d+ dtypes, got: torch\.b?float16"
+    r"|expects float\d+ or float\d+ dtypes, got: torch\.b?float16|\bnot implemented for BFloat16\b"
+    r"|one of the following scalar types: [\w, ]+; but got CPUBFloat16Type\b"
 )
 # The CPU has each feature, and may have it in single and double precision alone: an error that is about that says so.
 OF_HALF = re.compile(
-    r"\b(?:B?Float16|Complex(?:Half|32)|Half|BF16)\b|low precision|scalar type for complex", re.IGNORECASE
+    r"\b(?:(?:CPU)?B?Float16(?:Type)?|Complex(?:Half|32)|Half|BF16)\b|low precision|scalar type for complex",
+    re.IGNORECASE,
 )
 # In an error of an operation these may also be about how it was called.
 MAY_LACK = re.compile(

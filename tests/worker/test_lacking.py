@@ -57,6 +57,10 @@ def test_a_device_beyond_the_cpu_may_lack_something(error: Exception) -> None:
         NotImplementedError("\"histogramdd\" not implemented for 'BFloat16'"),
         RuntimeError("\"addmv_impl_cpu\" not implemented for 'Half'"),
         RuntimeError("Unsupported dtype BFloat16"),
+        RuntimeError("grid_sampler_2d_cpu not implemented for BFloat16"),
+        RuntimeError(
+            "'weight' to have one of the following scalar types: Half, Float, Double; but got CPUBFloat16Type"
+        ),
         RuntimeError("invalid default scalar type for complex"),
         RuntimeError("Expected both inputs to be Half, Float or Double tensors but got BFloat16 and BFloat16"),
         ValueError("hann expects float32 or float64 dtypes, got: torch.bfloat16"),
