@@ -107,7 +107,7 @@ def test_a_script_of_flags_alone_is_short() -> None:
         "CHECKS['is_leaf']", "CHECKS['requires_grad']", "CHECKS['grad']",
     ]  # fmt: skip
     assert {"evaluated", "must", "torch_is", "seeded", "in_threads"}.isdisjoint(made.parts)
-    assert len(made.text.splitlines()) <= 670
+    assert len(made.text.splitlines()) <= 680
 
 
 def test_the_parts_of_a_script_stand_before_its_body() -> None:
