@@ -63,6 +63,20 @@ OVERRIDE = (
     "class A(Tensor):\n    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
     "        {}\nzeros(1).as_subclass(A).sin()"
 )
+# A number of a tensor's class, which a method of the case answers for: its text, and what it is compared and added with.
+NUMBER = """\
+class Number(Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = str(func)
+        if '__format__' in name or '__repr__' in name:
+            return {text}
+        if '__index__' in name or '__hash__' in name:
+            return 1
+        return args[0] if 'add' in name or 'sub' in name else False
+n = torch.ones(1).as_subclass(Number)
+"""
+LINES = '"1)\\n    eval(" + repr(CODE) + ")\\n    (0"'
 # Steps without CODE call a function or read what they should not: they say `gained` by themselves.
 SINGLE = {
     "a frame": {
@@ -208,6 +222,32 @@ SINGLE = {
             "CodeType": "types.CodeType()",
             "SimpleNamespace": "types.SimpleNamespace(x=1)",
         }.items()
+    },
+    "text that is written from a number": {
+        "of dimensions": NUMBER.format(text=LINES) + (
+            "class A(Tensor):\n    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
+            "        return n if '__get__' in str(func) else super().__torch_function__(func, types, args, kwargs or {})\n"
+            "func.rearrange(torch.ones(2).as_subclass(A), '... -> ...')"
+        ),
+        "of dimensions that a class has": NUMBER.format(text=LINES) + (
+            "class A(Tensor):\n    ndim = n\nfunc.rearrange(torch.ones(2).as_subclass(A), '... -> ...')"
+        ),
+        "of dimensions of what is stacked": NUMBER.format(text=LINES) + (
+            "class A(Tensor):\n    ndim = n\n    @classmethod\n"
+            "    def __torch_function__(cls, func, types, args=(), kwargs=None):\n        return args[0][0]\n"
+            "func.rearrange([torch.ones(2).as_subclass(A)], '... -> ...')"
+        ),
+    },
+    "memory of objects": {
+        "as that of numbers": (
+            "held = zeros(2).double().numpy() + [10**30, 1]\nseen = torch.asarray(held.data, dtype=torch.int64)\n"
+            "fake = torch.tensor([2**40, id(list), 1, id(checkpoint) + 16, 1], dtype=torch.int64)\n"
+            "seen[0] = fake.data_ptr()\nheld[0][0]['__builtins__']['eval'](CODE)"
+        ),
+        "by its address": (
+            "held = zeros(2).double().numpy() + [10**30, 1]\nseen = torch.asarray(obj=held.data, dtype=torch.int64)\n"
+            "seen[0] = id(checkpoint)\nheld[0].__globals__['__builtins__']['eval'](CODE)"
+        ),
     },
     "a name that is looked up": {
         "as a method of a layer's class": (

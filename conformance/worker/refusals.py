@@ -51,6 +51,10 @@ def refusing(path: str, members: Dict[str, Any]) -> Dict[str, Any]:
         guarded["segment_reduce"] = within_bounds(members["segment_reduce"])
     if path == "torch" and "set_num_threads" in members:
         guarded["set_num_threads"] = of_few_threads(members["set_num_threads"])
+    if path == "torch" and "asarray" in members:
+        guarded["asarray"] = of_numbers(members["asarray"])
+    if path == "func" and "rearrange" in members:
+        guarded["rearrange"] = of_plain_values(members["rearrange"])
     return guarded
 
 
@@ -124,6 +128,32 @@ def within_bounds(function: Callable[..., Any]) -> Callable[..., Any]:
         if unsafe:
             raise ValueError("a case can't switch off the checks of segment_reduce()")
         return function(*args, **kwargs)
+
+    return called
+
+
+def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return asarray(), which takes any memory for that of numbers: also what refers to objects, as numpy's may."""
+
+    @functools.wraps(function)
+    def called(obj: Any, **options: Any) -> Any:
+        if isinstance(obj, memoryview) and "O" in obj.format:
+            raise TypeError("a case can't take references to objects for numbers")
+        return function(obj, **options)
+
+    return called
+
+
+def of_plain_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return rearrange(), which writes what it is told into text that it executes, as a class of a case may have it."""
+
+    @functools.wraps(function)
+    def called(tensor: Any, pattern: str, **lengths: int) -> Any:
+        tensors = tensor if isinstance(tensor, (list, tuple)) else (tensor,)
+        are_torch = all(isinstance(each, torch.Tensor) and type(each).__module__ != MODULE for each in tensors)
+        if not are_torch or type(pattern) is not str or any(type(length) is not int for length in lengths.values()):
+            raise TypeError("a case gives rearrange() tensors of torch's own classes, a text, and lengths as int")
+        return function(tensor, pattern, **lengths)
 
     return called
 

@@ -21,6 +21,7 @@ from torch.nn.utils import parametrize, prune
 
 from conformance.worker.namespace import kind_of
 from conformance.worker.refusals import may_be_tensor, of_class, refusing
+from conformance.worker.sandbox import MODULE
 
 PRUNE = refusing("nn.utils.prune", vars(prune))
 UTILS = refusing("nn.utils", vars(nn.utils))
@@ -108,6 +109,30 @@ def test_a_case_uses_a_few_threads(number: Any) -> None:
     put(begin % 16 + 1)
     assert torch.get_num_threads() == begin % 16 + 1
     torch.set_num_threads(begin)
+
+
+def test_memory_of_references_is_not_that_of_numbers() -> None:
+    make = refusing("torch", {"asarray": torch.asarray})["asarray"]
+    numbers = torch.tensor([1.0, 2.0]).double().numpy()
+    assert make(numbers.data, dtype=torch.float64).tolist() == [1.0, 2.0]
+    assert make(obj=[1, 2], dtype=torch.int64).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="references to objects"):
+        make((numbers + [10**30, 1]).data, dtype=torch.int64)
+
+
+@pytest.mark.skipif(not hasattr(torch.func, "rearrange"), reason="since 2.13")
+def test_axes_are_rearranged_as_plain_numbers_say() -> None:
+    rearrange = refusing("func", {"rearrange": torch.func.rearrange})["rearrange"]
+    assert rearrange([torch.ones(2), torch.zeros(2)], "a b -> (b a)", a=2).tolist() == [1.0, 0.0, 1.0, 0.0]
+    own: Any = type("Own", (torch.Tensor,), {"__module__": MODULE})
+    for call in (
+        lambda: rearrange(torch.ones(1).as_subclass(own), "... -> ..."),
+        lambda: rearrange([torch.ones(1).as_subclass(own)], "... -> ..."),
+        lambda: rearrange(torch.ones(1), "a -> a", a=True),
+        lambda: rearrange(torch.ones(1), torch.ones(1)),
+    ):
+        with pytest.raises(TypeError, match="tensors of torch's own classes, a text, and lengths"):
+            call()
 
 
 def test_segments_are_summed_but_not_without_the_checks_of_their_bounds() -> None:
