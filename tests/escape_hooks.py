@@ -63,7 +63,7 @@ OVERRIDE = (
     "class A(Tensor):\n    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
     "        {}\nzeros(1).as_subclass(A).sin()"
 )
-# A number of a tensor's class, which a method of the case answers for: its text, and what it is compared and added with.
+# A number that is a tensor, for which a method of the case answers: its text, and what it is compared and added with.
 NUMBER = """\
 class Number(Tensor):
     @classmethod
@@ -226,7 +226,7 @@ SINGLE = {
     "text that is written from a number": {
         "of dimensions": NUMBER.format(text=LINES) + (
             "class A(Tensor):\n    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
-            "        return n if '__get__' in str(func) else super().__torch_function__(func, types, args, kwargs or {})\n"
+            "        if '__get__' in str(func): return n\n        return super().__torch_function__(func, types, args, {})\n"
             "func.rearrange(torch.ones(2).as_subclass(A), '... -> ...')"
         ),
         "of dimensions that a class has": NUMBER.format(text=LINES) + (
