@@ -238,6 +238,16 @@ SINGLE = {
             "func.rearrange([torch.ones(2).as_subclass(A)], '... -> ...')"
         ),
     },
+    "text beside a symbolic number": {
+        name: (
+            f"def f(x):\n    return x * {number}\n"
+            "fx.experimental.proxy_tensor.make_fx(f, tracing_mode='symbolic')(ones(5))"
+        )
+        for name, number in {
+            "that is rounded": "round(x.shape[0] / 2, CODE)",
+            "that is rounded by its node": "(x.shape[0] / 2).node.round(CODE)",
+        }.items()
+    },
     "memory of objects": {
         "as that of numbers": (
             "held = zeros(2).double().numpy() + [10**30, 1]\nseen = torch.asarray(held.data, dtype=torch.int64)\n"

@@ -90,7 +90,7 @@ def parsed_once(text: str, mode: str) -> Parsed:
         lead = margin(text) if mode == "eval" and (error.lineno or 1) == 1 else 0
         return found(*syntax_problem(error.msg, mode), error.lineno or 1, (error.offset or 1) + lead)
     except (ValueError, MemoryError, RecursionError, OverflowError) as error:
-        return found(f"can't be read as Python: {error or 'nested too deeply'}")
+        return found(f"can't be read as Python: {str(error) or 'nested too deeply'}")
     if depth > MAX_NESTING:
         return found(f"nested {depth} deep, expected at most {MAX_NESTING}", "split it into steps")
     assert isinstance(tree, (ast.Module, ast.Expression))

@@ -67,12 +67,15 @@ def kind_of(value: object) -> type:
     """Return the class of an instance of a case, of Python or of autograd.
 
     It isn't that of a class, with which a case could make classes, nor that of any other object, which a case could
-    make with whatever it likes in it: of any memory, of code, or in place of one that torch has.
+    make with whatever it likes in it: of any memory, of code, or in place of one that torch has. A back-end may have
+    a class of its own for all of its tensors: to a case they are tensors.
     """
     kind = type(value)
     is_of_torch = kind is torch.Tensor or kind.__module__.startswith(SHOWN)
     is_shown = is_of_torch or kind.__module__ in KINDS or issubclass(kind, (BaseException, tuple))
     if not is_shown or isinstance(value, (type, memoryview)):
+        if isinstance(value, torch.Tensor) and not kind.__module__.startswith("torch."):
+            return torch.Tensor
         what = "a class" if isinstance(value, type) else repr(kind.__name__)
         raise TypeError(f"type() of {what} is not part of the language")
     return kind

@@ -5,12 +5,15 @@ These look up a name that they are given as text, set attributes of what they ar
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import copy
 import functools
 import importlib
+import importlib.machinery
 import inspect
 import os
+import re
 import sys
 import threading
 import types
@@ -36,6 +39,8 @@ OF_ATTRIBUTES = {"orthogonal": ("orthogonal_map", ("matrix_exp", "cayley", "hous
 # What they patch while they trace stays patched where two of them overlap.
 TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
 MOST_THREADS = 16
+EVALUATOR = "sympy.parsing.sympy_parser"  # has text executed, which other functions of sympy hand it
+NUMBER_OR_NAME = re.compile(r"-?[\d.]+(e[+-]?\d+)?|[^\W\d]\w*")
 OFF = ("0", "0v", "false", "no")  # what torch takes for no
 
 
@@ -190,6 +195,44 @@ def close_ways_out() -> None:
     pruning.apply = classmethod(once(pruning_tensors, pruning.apply.__func__))
     distribution = torch.distributions.Distribution
     distribution._get_checked_instance = once(of_distribution, distribution._get_checked_instance)
+    if EVALUATOR in sys.modules:
+        guard_evaluator(sys.modules[EVALUATOR])
+    elif not any(isinstance(finder, EvaluatorFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, EvaluatorFinder())
+
+
+class EvaluatorFinder:
+    """Has sympy's evaluator guarded as soon as it is imported, which takes long and is left to who needs it."""
+
+    def find_spec(self, name: str, path: Any, _: Any = None) -> Any:
+        spec = importlib.machinery.PathFinder.find_spec(name, path) if name == EVALUATOR else None
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                execute(module)
+                guard_evaluator(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def guard_evaluator(module: Any) -> None:
+    module.parse_expr = once(of_names, module.parse_expr)
+
+
+def of_names(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return parse_expr() of sympy, which executes text: numbers of a case are given it in place of a number."""
+
+    @functools.wraps(function)
+    def called(s: Any, *args: Any, **kwargs: Any) -> Any:
+        sympy = sys.modules["sympy"]
+        found = NUMBER_OR_NAME.fullmatch(s) if type(s) is str else None
+        if found is None or hasattr(sympy, s) or hasattr(builtins, s):
+            raise ValueError("a case can't give sympy a text to execute")
+        return function(s, *args, **kwargs)
+
+    return called
 
 
 def once(guard: Callable[[Any], Any], function: Any) -> Any:

@@ -38,6 +38,7 @@ PASSED_ON = {"_pt_inner_ctx": "torch._functorch.", "real": "torch._dynamo."}
 # Methods that a tensor may have called, but neither its storage nor an array that lends it its memory: they change that
 # memory under the tensor, or import the module of a type's name.
 RESIZING = frozenset({"resize_", "resize", "type"})
+SYMBOLIC = ("SymInt", "SymFloat", "SymBool")  # whose `node` computes with what it is given, whatever that is
 
 
 @functools.lru_cache(maxsize=None)
@@ -80,7 +81,7 @@ def guard(tree: ast.AST) -> None:
         elif isinstance(node, ast.Attribute):
             if not isinstance(node.ctx, ast.Load):
                 node.value = call_node("__writable__", node.value)
-            elif node.attr in RESIZING:
+            elif node.attr in RESIZING or node.attr == "node":
                 node.value = call_node("__tensor__", node.value, ast.Constant(value=node.attr, kind=None))
             elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
                 check = "__readable__" if node.attr in inherited() else "__own__"
@@ -145,7 +146,9 @@ def base_checker() -> Callable[[Any], Any]:
 
 
 def tensor(owner: Any, name: str) -> Any:
-    """Return `owner` unless it is the memory of a tensor, whose method `name` a case may not call."""
+    """Return `owner` unless it is the memory of a tensor or a symbolic number, and a case may not use `name` of it."""
+    if type(owner).__name__ in SYMBOLIC and name == "node":
+        raise AttributeError(f"a case can't use {name} of {type(owner).__name__!r}")
     if type(owner).__module__.partition(".")[0] == "numpy" or type(owner).__name__.endswith("Storage"):
         raise AttributeError(f"a case can't call {name}() of {type(owner).__name__!r}")
     if isinstance(owner, type) and owner.__name__.endswith(("Storage", "StorageBase", "ndarray")):

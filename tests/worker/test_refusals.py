@@ -6,6 +6,8 @@ Attempts to get out by them stand in `attempts.py`.
 from __future__ import annotations
 
 import copy
+import importlib
+import importlib.util
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,7 +22,14 @@ from torch.fx.experimental.proxy_tensor import make_fx as make_fx_itself
 from torch.nn.utils import parametrize, prune
 
 from conformance.worker.namespace import kind_of
-from conformance.worker.refusals import may_be_tensor, of_class, refusing
+from conformance.worker.refusals import (
+    EVALUATOR,
+    EvaluatorFinder,
+    close_ways_out,
+    may_be_tensor,
+    of_class,
+    refusing,
+)
 from conformance.worker.sandbox import MODULE
 
 PRUNE = refusing("nn.utils.prune", vars(prune))
@@ -135,6 +144,39 @@ def test_axes_are_rearranged_as_plain_numbers_say() -> None:
             call()
 
 
+def test_sympy_executes_no_text() -> None:
+    close_ways_out()
+    import sympy
+
+    assert sympy.sympify("x0") == sympy.Symbol("x0")
+    assert float(sympy.sympify("-2.5e3")) == -2500.0
+    for text in ("print(1)", "1 + 1", "eval", "lambdify", "__import__('os')", "(1).__class__"):
+        with pytest.raises(ValueError, match="a case can't give sympy a text to execute"):
+            sympy.sympify(text)
+
+
+def test_the_evaluator_is_guarded_when_it_is_imported_later() -> None:
+    spec = EvaluatorFinder().find_spec(EVALUATOR, importlib.import_module("sympy.parsing").__path__)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.raises(ValueError, match="a text to execute"):
+        module.parse_expr("print(1)")
+    assert EvaluatorFinder().find_spec("sympy.core", None) is None
+
+
+def test_the_node_of_a_symbolic_number_is_not_a_case_s() -> None:
+    steps = """
+        - |
+          def f(x):
+              return x * (x.shape[0] / 2).node.round(1)
+        - fx.experimental.proxy_tensor.make_fx(f, tracing_mode='symbolic')(ones(5))
+        - expect: {int(2): 2}
+    """
+    with running_engine() as engine:
+        told = str(outcome_of_steps(engine, steps))
+    assert "a case can't use node of 'SymFloat'" in told
+
+
 def test_segments_are_summed_but_not_without_the_checks_of_their_bounds() -> None:
     reduce = refusing("torch", {"segment_reduce": torch.segment_reduce})["segment_reduce"]
     lengths = torch.tensor([1, 2])
@@ -222,7 +264,8 @@ def test_a_traced_program_is_a_function() -> None:
 
 def test_the_type_of_what_torch_makes_of_a_graph_is_not_shown() -> None:
     assert kind_of(linear()) is nn.Linear
-    assert kind_of(torch.ones(1)) is torch.Tensor
+    of_a_back_end: Any = type("Tensor", (torch.Tensor,), {"__module__": "toy.tensor"})
+    assert kind_of(torch.ones(1)) is kind_of(torch.ones(1).as_subclass(of_a_back_end)) is torch.Tensor
     with pytest.raises(TypeError, match="type\\(\\) of '<lambda>' is not part of the language"):
         kind_of(make_fx_itself(lambda t: t.sin())(torch.ones(1)))
 
