@@ -77,6 +77,16 @@ class Number(Tensor):
 n = torch.ones(1).as_subclass(Number)
 """
 LINES = '"1)\\n    eval(" + repr(CODE) + ")\\n    (0"'
+# A tensor that keeps what is augmented by it.
+KEPT = """\
+kept = []
+class Keeper(Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kept.append(args[1])
+        return 1
+n = torch.ones(1).as_subclass(Keeper)
+"""
 # Steps without CODE call a function or read what they should not: they say `gained` by themselves.
 SINGLE = {
     "a frame": {
@@ -226,7 +236,8 @@ SINGLE = {
     "text that is written from a number": {
         "of dimensions": NUMBER.format(text=LINES) + (
             "class A(Tensor):\n    @classmethod\n    def __torch_function__(cls, func, types, args=(), kwargs=None):\n"
-            "        if '__get__' in str(func): return n\n        return super().__torch_function__(func, types, args, {})\n"
+            "        if '__get__' in str(func): return n\n"
+            "        return super().__torch_function__(func, types, args, {})\n"
             "func.rearrange(torch.ones(2).as_subclass(A), '... -> ...')"
         ),
         "of dimensions that a class has": NUMBER.format(text=LINES) + (
@@ -237,6 +248,20 @@ SINGLE = {
             "    def __torch_function__(cls, func, types, args=(), kwargs=None):\n        return args[0][0]\n"
             "func.rearrange([torch.ones(2).as_subclass(A)], '... -> ...')"
         ),
+    },
+    "what is augmented": {
+        "a builtin, in a class": KEPT + "class A(object):\n    eval -= n\nkept[0](CODE)",
+        "a builtin, in a class in a function": (
+            KEPT + "def f():\n    class A(object):\n        eval -= n\n    kept[0](CODE)\nf()"
+        ),
+        "a builtin, beside what is compiled": (
+            KEPT + "compiled(lambda x: x * 1)(ones(1))\nclass A(object):\n    eval -= n\nkept[0](CODE)"
+        ),
+        "a method of a traced module": (
+            KEPT + "m = jit.trace(nn.Linear(1, 1), ones(1))\nm.save -= n\nkept[0]('PLACE/made')\nlog('gained')"
+        ),
+        "a method of a tensor": KEPT + "x = ones(1)\nx.share_memory_ -= n\nlog('gained', kept)",
+        "globals of a function": KEPT + "f = lambda: 0\nf.__globals__ -= n\nkept[0]['__builtins__']['eval'](CODE)",
     },
     "text beside a symbolic number": {
         name: (

@@ -144,6 +144,8 @@ class Checker:
             scopes = [*scopes, {name.id for name in names if isinstance(name.ctx, ast.Store)}]
         elif kind is ast.ExceptHandler:
             self.own_name(node, node.name)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.AugAssign) and self.in_class and getattr(node.target, "id", "") in vocabulary.FOREIGN:
+            self.foreign(node, ast.unparse(node.target))  # it is read before it is bound
         for child in children(node):
             self.visit(child, scopes, in_def)
 
@@ -155,7 +157,10 @@ class Checker:
         elif name in vocabulary.RESERVED:
             self.found(node, f"{name!r} belongs to the vocabulary", "choose another name")
         elif name in vocabulary.FOREIGN and (not self.in_class or isinstance(getattr(node, "ctx", None), ast.Load)):
-            self.found(node, f"{name!r} is a builtin of Python that is not part of the language", "choose another name")
+            self.foreign(node, name)
+
+    def foreign(self, node: ast.AST, name: str) -> None:
+        self.found(node, f"{name!r} is a builtin of Python that is not part of the language", "choose another name")
 
     def name(self, node: ast.AST, scopes: list[set[str]], in_def: bool) -> None:
         assert isinstance(node, ast.Name)
@@ -250,11 +255,11 @@ class Checker:
                 self.visit(decorator, scopes, in_def=False)
             if node.returns is not None:
                 self.found(node.returns, "a type of what is returned is not part of the language", "remove it")
-            for statement in ast.walk(node):
-                if isinstance(statement, (ast.Nonlocal, ast.Global)):
-                    for name in statement.names:
-                        self.own_name(statement, name)
         self.in_class = False
+        for statement in ast.walk(node):
+            if isinstance(statement, (ast.Nonlocal, ast.Global)):
+                for name in statement.names:
+                    self.own_name(statement, name)
         for child in body:
             self.visit(child, [*scopes, inside], in_def=True)
         self.in_class = around

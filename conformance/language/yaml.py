@@ -111,8 +111,17 @@ def content_of(path: Path) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
+def is_text(name: str) -> bool:
+    """Whether a name is text, none of whose bytes Python has replaced by half of a surrogate pair."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def read_text(content: bytes, file: str) -> str:
-    """Return the text of a file that should be UTF-8."""
+    """Return the text of a file that should be UTF-8, as should its name: it stands in reports and in pytest's ids."""
+    if not is_text(file):
+        raise CaseFileError(
+            [Problem(file=file, line=1, column=1, message="expected a file name in UTF-8", hint="rename the file")]
+        )
     if len(content) > MAX_BYTES:
         message = f"expected at most {MAX_BYTES} bytes, got more"
         raise CaseFileError([Problem(file=file, line=1, column=1, message=message, hint="split the file")])

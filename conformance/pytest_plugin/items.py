@@ -36,8 +36,10 @@ class CaseFile(pytest.File):
     @classmethod
     def of(cls, parent: pytest.Collector, path: Path, conformance: ConformanceSession) -> CaseFile:
         elsewhere = not path.is_relative_to(parent.config.rootpath)  # pytest's own id would then lack the file's name
-        name = os.path.relpath(path, parent.config.rootpath).replace(os.sep, "/") if elsewhere else None
-        node: CaseFile = cls.from_parent(parent, path=path, nodeid=name)
+        name = os.path.relpath(path, parent.config.rootpath).replace(os.sep, "/")
+        own = name.encode("utf-8", "backslashreplace").decode()  # pytest can't write any other
+        ids: dict[str, Any] = {"nodeid": own, "name": own.rpartition("/")[2]} if elsewhere or own != name else {}
+        node: CaseFile = cls.from_parent(parent, path=path, **ids)
         node.conformance = conformance
         return node
 
@@ -102,8 +104,8 @@ class BrokenFile(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         return printable(str(self.error)) if excinfo.value is self.error else super().repr_failure(excinfo, style)
 
-    def reportinfo(self) -> tuple[os.PathLike[str], int, str]:
-        return self.path, self.error.problems[0].line - 1, self.name
+    def reportinfo(self) -> tuple[str, int, str]:
+        return printable(str(self.path)), self.error.problems[0].line - 1, self.name
 
 
 class CaseItem(pytest.Item):

@@ -26,6 +26,7 @@ CLOSED = ("conformance.", "torch.fx.", "torch._ops")
 OPEN = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
 # Whose attributes are torch's, though they are tensors and modules: a tensor of the compiler has the mode that made it.
 TRACED = ("torch.fx.", "torch._subclasses.")
+MODULES = ("torch.nn.", "torch.optim.")  # whose modules a case may give attributes, beside its own
 SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 MODULE = "__case__"  # the __name__ of steps, and so the __module__ of their functions and classes
 PLACE = types.ModuleType(MODULE)  # the module of steps, which one case after the other has
@@ -72,20 +73,29 @@ def guard(tree: ast.AST) -> None:
                 pending += [item for item in value if isinstance(item, ast.AST)]
             elif isinstance(value, ast.AST):
                 pending.append(value)
-        if isinstance(node, ast.Name) and node.id in vocabulary.FOREIGN and isinstance(node.ctx, ast.Load):
-            raise NameError(f"name {node.id!r} is not defined")  # beside what is compiled it would be Python's
+        is_augmented = isinstance(node, ast.AugAssign)
+        read = node.target if is_augmented else node  # type: ignore[attr-defined]
+        is_read = is_augmented or isinstance(getattr(node, "ctx", None), ast.Load)
+        if isinstance(read, ast.Name) and read.id in vocabulary.FOREIGN and is_read:
+            raise NameError(f"name {read.id!r} is not defined")  # beside what is compiled it would be Python's
         if isinstance(node, ast.Name) and node.id == "type":
             node.id = "__type__"  # what the compiler writes calls Python's by this name, in the same namespace
         elif isinstance(node, ast.ClassDef):
             node.bases = [call_node("__base__", base) for base in node.bases]
+        elif isinstance(read, ast.Attribute) and is_read:
+            read.value = checked(read.value, read.attr)
         elif isinstance(node, ast.Attribute):
-            if not isinstance(node.ctx, ast.Load):
-                node.value = call_node("__writable__", node.value)
-            elif node.attr in RESIZING or node.attr == "node":
-                node.value = call_node("__tensor__", node.value, ast.Constant(value=node.attr, kind=None))
-            elif node.attr not in vocabulary.ATTRIBUTES and not node.attr.startswith("_"):
-                check = "__readable__" if node.attr in inherited() else "__own__"
-                node.value = call_node(check, node.value, ast.Constant(value=node.attr, kind=None))
+            node.value = call_node("__writable__", node.value)
+
+
+def checked(owner: ast.expr, name: str) -> ast.expr:
+    """Return the owner of an attribute that is read, with the check that this name needs at run time."""
+    if name in RESIZING or name == "node":
+        return call_node("__tensor__", owner, ast.Constant(value=name, kind=None))
+    if name in vocabulary.ATTRIBUTES or name.startswith("_"):
+        return owner
+    check = "__readable__" if name in inherited() else "__own__"
+    return call_node(check, owner, ast.Constant(value=name, kind=None))
 
 
 def call_node(name: str, owner: ast.expr, *arguments: ast.Constant) -> ast.Call:
@@ -108,7 +118,7 @@ def is_open(owner: Any) -> bool:
     if isinstance(owner, SHARED):
         return getattr(owner, "__module__", None) == MODULE
     if isinstance(owner, torch.nn.Module):
-        return not type(owner).__module__.startswith(CLOSED)
+        return type(owner).__module__.startswith((MODULE, *MODULES))
     if isinstance(owner, OPEN) or type(owner).__module__ in MADE:
         return True
     held = getattr(owner, "__dict__", {})

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import textwrap
 import time
 import xml.etree.ElementTree as ET
@@ -426,6 +427,20 @@ def test_a_bad_case_file_is_red_and_leaves_the_others_alone(session: Session, pr
     assert result.statuses == {"first": "pass"}
     assert result.report is not None
     assert result.report["footer"]["exit_status"] == 1
+
+
+@PROCESSES
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file names are UTF-8")
+def test_a_file_whose_name_is_no_text_is_red_and_leaves_the_others_alone(
+    session: Session, processes: tuple[str, ...]
+) -> None:
+    session.cases(first=GOOD)
+    session.cases(name="\udcff.yaml", second=GOOD)
+    result = session.run(*processes, "-rf", "--color=no")
+    assert result.status == 1, result.output
+    assert "1 failed, 1 passed" in result.output
+    assert "⟨U+DCFF⟩.yaml:1:1: expected a file name in UTF-8 (rename the file)" in result.output
+    assert result.statuses == {"first": "pass"}
 
 
 @PROCESSES

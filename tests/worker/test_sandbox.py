@@ -409,6 +409,16 @@ FOUND = {
     "what is anywhere in memory, as a segment": (
         "torch.segment_reduce(zeros(1), 'sum', offsets=tensor([8, 9]), unsafe=True, initial=0.0)"
     ),
+    "a builtin that is augmented in a class": "class A(object):\n    eval -= 1",
+    "a builtin that is a global name of a class in a method": (
+        "class A(object):\n    def f(self):\n        class B(object):\n            global eval\n            eval = 1"
+    ),
+    "an attribute that is only augmented": "x = ones(1)\nx.share_memory_ -= 1",
+    "an attribute of a traced module that is only augmented": "m = jit.trace(nn.Linear(1, 1), ones(1))\nm.save -= 1",
+    "the node of a symbolic number that is augmented": (
+        "def f(x):\n    n = x.shape[0]\n    n.node += 1\n    return x * 1\n"
+        "fx.experimental.proxy_tensor.make_fx(f, tracing_mode='symbolic')(ones(5))"
+    ),
     "a line that only Python sees": "x = 1 # a\rimport os",
     "the type that a def returns": "def f() -> __import__('os').mkdir('PATH'): pass",
 }
@@ -590,6 +600,10 @@ del m.scale
 
 COMPILED = {
     "layer": "a = nn.Linear(1, 1)\na.mine = 3.0\ny = compiled(lambda t: t * a.mine, fullgraph=True)(x)",
+    "layer that counts": (
+        "a = nn.Linear(1, 1)\na.mine = 2.0\ndef f(t):\n    a.mine += 1.0\n    return t * a.mine\n"
+        "y = compiled(f, fullgraph=True)(x)"
+    ),
     "tensor": "x.mine = 3.0\ny = compiled(lambda t: t * t.mine, fullgraph=True)(x)",
     "context": """
 class Own(Function):
