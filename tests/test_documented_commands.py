@@ -73,7 +73,7 @@ ELSEWHERE = {
     "python -m sphinx -W -d build/doctrees docs build/site": "needs all reports; tests/docs/test_site.py does it",
     "python tests/allocation_faults.py": "takes minutes; tests/results/test_allocations.py does some of it",
     "python tests/formula_faults.py --count 300 --seed 1": "takes minutes; tests/test_formula_faults.py plants a few",
-    "python tests/source_faults.py torch.optim --count 300 --seed 1": "takes minutes; tests/test_source_faults.py has a few",
+    "python tests/source_faults.py torch.optim --count 300 --seed 1": "takes minutes; its tests plant some",
     'pip install torch==2.13.0 -e ".[dev]"': "brings gigabytes; .ci/run runs it",
     "pip install torch==2.9.0 torch_xla==2.9.0": "brings gigabytes, and another torch than the one under test",
     "pytest tests -n auto": "is what this test is part of",
