@@ -40,7 +40,9 @@ OF_ATTRIBUTES = {"orthogonal": ("orthogonal_map", ("matrix_exp", "cayley", "hous
 TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
 MOST_THREADS = 16
 EVALUATOR = "sympy.parsing.sympy_parser"  # has text executed, which other functions of sympy hand it
-NUMBER_OR_NAME = re.compile(r"-?[\d.]+(e[+-]?\d+)?|[^\W\d]\w*")
+ARITHMETIC = re.compile(r"[\w\s.+\-*/()<>=,]+")
+LEADS_ON = re.compile(r"__|[^\W\d]\w*\s*[.(]|\)\s*[.(]")  # a call, or an attribute
+NAME = re.compile(r"[^\W\d]\w*")
 OFF = ("0", "0v", "false", "no")  # what torch takes for no
 
 
@@ -222,13 +224,15 @@ def guard_evaluator(module: Any) -> None:
 
 
 def of_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return parse_expr() of sympy, which executes text: numbers of a case are given it in place of a number."""
+    """Return parse_expr() of sympy, which executes text, also what a case gives a symbolic number in place of another.
+
+    Of texts that sympy and torch have it read themselves, such as names of units, none calls a function.
+    """
 
     @functools.wraps(function)
     def called(s: Any, *args: Any, **kwargs: Any) -> Any:
-        sympy = sys.modules["sympy"]
-        found = NUMBER_OR_NAME.fullmatch(s) if type(s) is str else None
-        if found is None or hasattr(sympy, s) or hasattr(builtins, s):
+        is_harmless = type(s) is str and ARITHMETIC.fullmatch(s) and not LEADS_ON.search(s)
+        if not is_harmless or any(hasattr(builtins, name) for name in NAME.findall(s)):
             raise ValueError("a case can't give sympy a text to execute")
         return function(s, *args, **kwargs)
 

@@ -150,7 +150,10 @@ def test_sympy_executes_no_text() -> None:
     sympy = importlib.import_module("sympy")
     assert sympy.sympify("x0") == sympy.Symbol("x0")
     assert float(sympy.sympify("-2.5e3")) == -2500.0
-    for text in ("print(1)", "1 + 1", "eval", "lambdify", "__import__('os')", "(1).__class__"):
+    assert sympy.sympify("E") == sympy.E
+    assert sympy.sympify("(x0 + 1) / 2") == (sympy.Symbol("x0") + 1) / 2
+    calls = ("print(1)", "lambdify (1)", "(x)(1)", "__import__('os')", "(1).__class__", "x.args", "(x) .args", "[1]")
+    for text in (*calls, "eval", "1 + eval", "'x'"):
         with pytest.raises(ValueError, match="a case can't give sympy a text to execute"):
             sympy.sympify(text)
 
