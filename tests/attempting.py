@@ -147,8 +147,12 @@ class Attempts:
 
 def run() -> None:
     tasks = json.load(sys.stdin)
-    if any("compile" in task["text"] for task in tasks):  # else each fork that compiles would import it
+    # Else each fork that needs these would import them, which makes temporary files.
+    if any("compile" in task["text"] for task in tasks):
         importlib.import_module("torch._dynamo.backends.debugging")
+    if any("symbolic" in task["text"] for task in tasks):
+        for name in ("torch._dynamo", "torch._inductor.compiler_bisector", "torch.fx.experimental.symbolic_shapes"):
+            importlib.import_module(name)
     torch.set_num_threads(1)
     attempts = Attempts(Path(sys.argv[1]))
     (attempts.directory / "readable").write_text(json.dumps([*attempts.readable, "/proc"]))
