@@ -16,6 +16,7 @@ import os
 import select
 import signal
 import sys
+import tempfile
 import traceback
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,7 @@ def run() -> None:
     if any("symbolic" in task["text"] for task in tasks):
         for name in ("torch._dynamo", "torch._inductor.compiler_bisector", "torch.fx.experimental.symbolic_shapes"):
             importlib.import_module(name)
+    tempfile.gettempdir()  # it is found by writing a file there
     torch.set_num_threads(1)
     attempts = Attempts(Path(sys.argv[1]))
     (attempts.directory / "readable").write_text(json.dumps([*attempts.readable, "/proc"]))
