@@ -13,25 +13,21 @@ With `--blind` it says for each kind the formulas in which it would change no nu
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import random
-import select
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from running import judged, running_engine
+from campaigns import explored, in_forks, runnable, say, status_of
+from planting import RED
+from running import running_engine
 
-from conformance.execution.program import program_of, why_unsupported
 from conformance.execution.reach import Reached, specified
-from conformance.language.files import LEFT_OUT_FILE, case_files, load_cases, read_left_out, shipped_cases
-from conformance.model.build import Target
+from conformance.language.files import LEFT_OUT_FILE, case_files, read_left_out, shipped_cases
 from conformance.model.case import Case
 from conformance.worker.engine import Engine
 from conformance.worker.formulas import (
@@ -51,10 +47,7 @@ from conformance.worker.formulas import (
 )
 from conformance.worker.reach import is_readable, nodes_below
 
-TARGET = Target(device="cpu", dtype="float32")
 MOST_CASES = 24  # in which a fault changes a number and that are tried for it, those with the fewest formulas first
-EXPLORERS = 64  # forks that explore the cases
-SECONDS = 180.0  # that a fork may take
 
 Traits = dict[str, dict[str, bool]]  # by the name of a formula: what kinds of faults its nodes can have
 Effects = dict[str, dict[str, bool]]  # by the name of a formula: the kinds that change a number in some case
@@ -97,7 +90,7 @@ class Campaign:
         self.traits: Traits = {}
         self.effects: Effects = {}
         self.nodes: dict[str, list[str]] = {}
-        for told in self.explored(list(self.cases)):
+        for told in explored(list(self.cases), self.explore):
             self.nodes.update(told["nodes"])
             for name, found in told["traits"].items():
                 join(self.traits.setdefault(name, {}), found)
@@ -107,15 +100,6 @@ class Campaign:
     def leave_out(self, ids: Set[str]) -> None:
         """Try these cases no more; what is drawn stays the same."""
         self.nodes = {case: nodes for case, nodes in self.nodes.items() if case not in ids}
-
-    def explored(self, ids: Sequence[str]) -> Iterator[Any]:
-        """Yield what forks find out about cases; those with a case that crashes are halved until it is alone."""
-        parts = [list(ids[place::EXPLORERS]) for place in range(min(EXPLORERS, len(ids)))]
-        for part, told in zip(parts, in_forks(parts, self.explore), strict=True):
-            if told is not None:
-                yield told
-            elif len(part) > 1:
-                yield from self.explored(part)
 
     def explore(self, ids: Sequence[str]) -> Any:
         """Run cases, and return the nodes of each that passes, what these can have, and what would change a number."""
@@ -139,13 +123,9 @@ class Campaign:
         with running_engine() as engine:
             for case in ids:
                 current.clear()
-                if self.status(engine, self.cases[case]) in ("pass", "known"):  # a fault makes it fail otherwise
+                if status_of(engine, self.cases[case]) in ("pass", "known"):  # a fault makes it fail otherwise
                     nodes[case] = sorted(current)
         return {"nodes": nodes, "traits": found, "effects": effects}
-
-    def status(self, engine: Engine, case: Case) -> str:
-        answer = engine.run({"n": 0, **program_of(case, TARGET, torch.__version__)})
-        return judged(case, answer, TARGET).status
 
     def candidates(self, fault: Fault) -> list[str]:
         """Return the cases to try, those with the fewest formulas first."""
@@ -170,7 +150,7 @@ class Campaign:
         return UNSEEN if changing else UNCHANGED
 
     def is_red(self, engine: Engine, case: str) -> bool:
-        return self.status(engine, self.cases[case]) in ("fail", "error", "crash", "timeout")
+        return status_of(engine, self.cases[case]) in RED
 
     def draw(self, reached: Reached, count: int, seed: int) -> list[Fault]:
         """Draw faults by chance: each formula that the CPU has is as likely, and each kind that it can have."""
@@ -190,55 +170,6 @@ class Campaign:
                 kinds += FORWARD_KINDS
             drawn[Fault(node, chance.choice(kinds))] = None
         return list(drawn)
-
-
-def in_forks(arguments: Sequence[Any], call: Callable[[Any], Any], most: int = 2) -> Iterator[Any]:
-    """Yield what a call returns for each argument, or None if it crashes or takes too long, each in a fork."""
-    running: dict[int, tuple[int, int, float, list[bytes]]] = {}  # by descriptor: place, process, start, what came
-    found: dict[int, Any] = {}
-    waiting, told = list(enumerate(arguments)), 0
-    while told < len(arguments):
-        while waiting and len(running) < most:
-            place, argument = waiting.pop(0)
-            reading, writing = os.pipe()
-            process = os.fork()
-            if not process:
-                os.close(reading)
-                try:
-                    with os.fdopen(writing, "w") as answer:
-                        json.dump(call(argument), answer)
-                finally:  # also after an error: what the parent has to do is not for a fork
-                    os._exit(0)
-            os.close(writing)
-            running[reading] = (place, process, time.monotonic(), [])
-        for reading in select.select(list(running), [], [], 0.5)[0]:
-            running[reading][3].append(os.read(reading, 1 << 16))
-        for reading, (place, process, start, parts) in list(running.items()):
-            is_late = time.monotonic() - start > SECONDS
-            if is_late or (parts and not parts[-1]):
-                if is_late:
-                    os.kill(process, 9)
-                os.waitpid(process, 0)
-                os.close(reading)
-                del running[reading]
-                try:
-                    found[place] = json.loads(b"".join(parts))
-                except ValueError:
-                    found[place] = None
-        while told in found:
-            yield found[told]
-            told += 1
-
-
-def runnable(files: Iterable[Path]) -> list[Case]:
-    """Return the cases of these files that a run has with the installed torch."""
-    cases = [case for case in load_cases(files) if not case.is_covered]
-    return [case for case in cases if not why_unsupported(case, TARGET, torch.__version__)]
-
-
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 def main() -> None:

@@ -28,14 +28,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
-from formula_faults import EXPLORERS, TARGET, in_forks, runnable, say
-from running import judged, running_engine, spoils_its_process
+from campaigns import TARGET, explored, in_forks, runnable, say, status_of
+from planting import RED
+from running import running_engine, spoils_its_process
 
-from conformance.execution.program import program_of
 from conformance.language.files import case_files, shipped_cases
 from conformance.model.case import Case
-from conformance.worker.engine import Engine
 
 MODULES = (
     "torch._functorch", "torch._library", "torch._tensor", "torch.amp", "torch.autograd", "torch.distributions",
@@ -43,7 +41,6 @@ MODULES = (
     "torch.utils.hooks",
 )  # fmt: skip
 MOST_CASES = 40  # that are tried for a fault: half of them those that run the fewest lines
-RED = ("fail", "error", "crash", "timeout")
 TRACED = frozenset({"compiled", "exported"})  # what cases need whose lines aren't noted: they take long
 SPEAKING = frozenset({"__repr__", "extra_repr", "_extra_repr", "__str__", "__dir__"})
 ELSEWHERE = ("scripting", "torch_function", "TYPE_CHECKING", "tracing", "compiling")  # conditions that no case meets
@@ -203,20 +200,11 @@ class Campaign:
         self.counts: Counter[str] = Counter()  # of the lines that each case runs
 
     def explore(self) -> None:
-        for told in self.explored(list(self.cases)):
+        for told in explored(list(self.cases), self.lines_of):
             for case, lines in told.items():
                 self.counts[case] = len(lines)
                 for path, line in lines:
                     self.through.setdefault((path, line), []).append(case)
-
-    def explored(self, ids: Sequence[str]) -> Iterator[Any]:
-        """Yield what forks find out about cases; those with a case that crashes are halved until it is alone."""
-        parts = [list(ids[place::EXPLORERS]) for place in range(min(EXPLORERS, len(ids)))]
-        for part, told in zip(parts, in_forks(parts, self.lines_of), strict=True):
-            if told is not None:
-                yield told
-            elif len(part) > 1:
-                yield from self.explored(part)
 
     def lines_of(self, ids: Sequence[str]) -> dict[str, list[Line]]:
         """Run cases, and return the lines that each that passes has run. For a fork."""
@@ -236,16 +224,12 @@ class Campaign:
                 current.clear()
                 threading.settrace(each_call)
                 sys.settrace(each_call)
-                status = self.status(engine, case)
+                status = status_of(engine, self.cases[case])
                 sys.settrace(None)
                 threading.settrace(None)
                 if status in ("pass", "known"):
                     found[case] = sorted(current)
         return found
-
-    def status(self, engine: Engine, case: str) -> str:
-        answer = engine.run({"n": 0, **program_of(self.cases[case], TARGET, torch.__version__)})
-        return judged(self.cases[case], answer, TARGET).status
 
     def draw(self, count: int, seed: int) -> list[Fault]:
         """Draw faults by chance in lines that some case runs, and say how many there are in others."""
@@ -263,7 +247,7 @@ class Campaign:
             return "no function has this code"
         with running_engine() as engine:
             for case in tried:
-                if self.status(engine, case) in RED:
+                if status_of(engine, self.cases[case]) in RED:
                     return f"caught by {case}"
         return f"unseen in {len(tried)} of {len(through)} cases"
 

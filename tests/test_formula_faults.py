@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from campaigns import in_forks, runnable
 from formula_faults import (
     LOST,
     NOT_CAUGHT,
@@ -13,8 +14,6 @@ from formula_faults import (
     UNREACHED,
     Campaign,
     Fault,
-    in_forks,
-    runnable,
     told,
 )
 from shipped import spread

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from formula_faults import in_forks
+from campaigns import in_forks
 from source_faults import Campaign, Fault, changed_tree, changes, faults_in, is_tried, plant, tree_of
 
 from conformance.language.files import load_cases, shipped_cases
