@@ -16,23 +16,41 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from conformance.language import vocabulary
 from conformance.worker import main, namespace
 from conformance.worker.isolation import prepare_process
-from conformance.worker.sandbox import RESIZING, Namespace
+from conformance.worker.sandbox import WITHHELD, Namespace
 
 MODULE = "planted_for_handing"  # it writes a file when it is imported
+SYMBOL = f"""b"Symbol ('{MODULE}' )\""""  # how sympy reads a name, which calls nothing
 OPTIONS = ("device", "dtype", "mode", "name", "schema", "backend", "layout", "pattern", "reduction")
 TOGETHER = 40  # are handed texts in one process
 ACTS = ("os.mkdir", "os.system", "os.exec", "os.posix_spawn", "subprocess.", "socket.")
 LATER = ("print", "in_thread", "in_threads")  # show or call what they are given
+WITHOUT = ("array", "storage", "symbolic number")  # from which a case is withheld something that a tensor shows
+
+
+@cache
+def symbolic_number() -> Any:
+    """Return half of a size that a tracer knows by name, which goes on computing after it."""
+    held = []
+
+    def halved(x: torch.Tensor) -> torch.Tensor:
+        held.append(x.shape[0] / 2)
+        return x * 1
+
+    make_fx(halved, tracing_mode="symbolic")(torch.ones(5))
+    return held[0]
+
+
 OBJECTS: dict[str, Callable[[], Any]] = {
     "tensor": lambda: torch.ones(2), "leaf": lambda: torch.ones(2, requires_grad=True),
     "sparse": lambda: torch.ones(2).to_sparse(), "array": lambda: torch.ones(2).numpy(),
@@ -43,6 +61,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "mapping": lambda: {1: 2}, "scaler": lambda: torch.amp.GradScaler("cpu"), "class": lambda: nn.Module,
     "class of tensors": lambda: torch.Tensor, "class of functions": lambda: torch.autograd.Function,
     "operator": lambda: torch.ops.aten.alias, "storage": lambda: torch.ones(2).untyped_storage(),
+    "symbolic number": symbolic_number,
 }  # fmt: skip
 
 
@@ -55,7 +74,7 @@ def offered() -> dict[str, Callable[[], Any]]:
             if callable(function) and type(function) is not Namespace:
                 found[path] = partial(itself, function)
     for kind, make in OBJECTS.items():
-        for attribute in vocabulary.ATTRIBUTES.keys() - (RESIZING if kind in ("array", "storage") else set()):
+        for attribute in vocabulary.ATTRIBUTES.keys() - (WITHHELD if kind in WITHOUT else set()):
             if is_callable(make(), attribute):
                 found[f"{kind}.{attribute}"] = partial(attribute_of, make, attribute)
     return dict(sorted(found.items()))
@@ -77,9 +96,9 @@ def is_callable(owner: Any, attribute: str) -> bool:
 
 
 def ways_to_hand(text: str) -> Iterator[tuple[tuple[Any, ...], dict[str, str]]]:
-    """Yield arguments with a text at each place, alone and beside a tensor or a module."""
+    """Yield arguments with a text at each place, alone and beside a tensor, a module or a symbolic number."""
     yield (text,), {}
-    for make in (OBJECTS["tensor"], OBJECTS["module"]):
+    for make in (OBJECTS["tensor"], OBJECTS["module"], OBJECTS["symbolic number"]):
         yield from (
             ((make(), text), {}),
             ((text, make()), {}),
@@ -105,7 +124,7 @@ class Listener:
         words = repr(arguments[0]) if arguments else ""
         is_text = event in ("open", "import", "compile", "exec") and (self.place in words or MODULE in words)
         makes_none = event == "os.mkdir" and os.path.isdir(arguments[0])  # noqa: PTH112 - nothing that could be heard
-        if is_text or (event.startswith(ACTS) and not makes_none):
+        if (is_text and words != SYMBOL) or (event.startswith(ACTS) and not makes_none):
             self.heard.append(f"{self.handed}: {event} {words[:100]}")
 
     def hand(self, name: str, find: Callable[[], Any]) -> None:
@@ -148,6 +167,7 @@ def run() -> None:
     warnings.simplefilter("ignore")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.gettempdir()  # compilers make one wherever they are first called
     prepare_process()
+    symbolic_number()  # else each fork would import what it needs
     functions = list(offered().items())[::step]
     gc.freeze()
     for first in range(0, len(functions), TOGETHER):
