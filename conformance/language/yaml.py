@@ -31,6 +31,7 @@ FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 UNCONFIRMED = "unconfirmed"
 BREAK = re.compile(r"\r\n?")  # of lines, in files of other systems
 OTHER_BREAK = re.compile("[\x85\u2028\u2029]")  # at which the parser breaks lines, and editors don't
+HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")  # of surrogates; in the name of a file it stands for a byte
 UNKNOWN = "?"
 BARE_UNKNOWN = re.compile(r"(?<=[ \[])\?(?=[ \t]*(?:[,}\]]|$| #))", re.MULTILINE)
 STAND_IN = "\ue000"  # of a bare `?`, which YAML takes for a sign of its own
@@ -111,14 +112,9 @@ def content_of(path: Path) -> bytes:
         return file.read(MAX_BYTES + 1)
 
 
-def is_text(name: str) -> bool:
-    """Whether a name is text, none of whose bytes Python has replaced by half of a surrogate pair."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
-
-
 def read_text(content: bytes, file: str) -> str:
     """Return the text of a file that should be UTF-8, as should its name: it stands in reports and in pytest's ids."""
-    if not is_text(file):
+    if HALF_OF_A_PAIR.search(file):
         raise CaseFileError(
             [Problem(file=file, line=1, column=1, message="expected a file name in UTF-8", hint="rename the file")]
         )
@@ -142,9 +138,9 @@ def read_document(text: str, file: str) -> Node:
         problems.append(Problem(file=file, line=place[0], column=place[1], message=message, hint=hint))
 
     text = BREAK.sub("\n", text)
-    half = next((at for at, character in enumerate(text) if "\ud800" <= character <= "\udfff"), None)
+    half = HALF_OF_A_PAIR.search(text)
     if half is not None:
-        problem(place_at(text, half), f"expected text, got half of a surrogate pair, U+{ord(text[half]):04X}")
+        problem(place_at(text, half.start()), f"expected text, got half of a surrogate pair, U+{ord(half[0]):04X}")
         raise CaseFileError(problems)
     other = OTHER_BREAK.search(text)
     if other is not None:

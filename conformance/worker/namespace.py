@@ -31,7 +31,7 @@ from conformance.worker.functions import copied, custom_op, deepcopied, exported
 from conformance.worker.lacking import DISABLED
 from conformance.worker.modes import in_mode_of
 from conformance.worker.refusals import refusing
-from conformance.worker.sandbox import LAYERS, MODULE, PLACE, Namespace, base_checker, own, readable, tensor, writable
+from conformance.worker.sandbox import LAYERS, MODULE, PLACE, Namespace, base_checker, own, readable, shown, writable
 from conformance.worker.state import global_state
 from conformance.worker.wrapped import unwrapped, wrapped
 
@@ -175,6 +175,6 @@ def offer(device: str, generator: torch.Generator) -> Dict[str, Any]:
         exported=exported, custom_op=custom_op, derivatives=derivatives, global_state=global_state,
         in_mode=in_mode_of(device), wrapped=wrapped, unwrapped=unwrapped,
         __build_class__=builtins.__build_class__, __own__=own, __readable__=readable, __writable__=writable,
-        __base__=base_checker(), __tensor__=tensor,
+        __base__=base_checker(), __shown__=shown,
     )  # fmt: skip
     return names

@@ -1,6 +1,7 @@
 """Refuses calls by which functions of torch and of Python lead out of the case language.
 
-These look up a name that they are given as text, set attributes of what they are given, or change what all cases share.
+These look up a name that they are given as text, or execute it, set attributes of what they are given, take any memory
+for numbers, or change what all cases share.
 """
 
 from __future__ import annotations
@@ -36,8 +37,6 @@ OF_PRIVATE_NAMES = frozenset(
 )
 # Argument of a function by which it looks up an attribute of a class, with the texts that it is meant to take.
 OF_ATTRIBUTES = {"orthogonal": ("orthogonal_map", ("matrix_exp", "cayley", "householder", None))}
-# What they patch while they trace stays patched where two of them overlap.
-TRACERS = frozenset({"jit.trace", "fx.experimental.proxy_tensor.make_fx"})
 MOST_THREADS = 16
 EVALUATOR = "sympy.parsing.sympy_parser"  # has text executed, which other functions of sympy hand it
 ARITHMETIC = re.compile(r"[\w\s.+\-*/()<>=,]+")
@@ -52,16 +51,8 @@ def refusing(path: str, members: Dict[str, Any]) -> Dict[str, Any]:
     for name, member in members.items():
         if path in OF_TENSORS and inspect.isfunction(member):
             guarded[name] = naming_tensors(member)
-        elif f"{path}.{name}" in TRACERS:
-            guarded[name] = alone(member)
-    if path == "torch" and "segment_reduce" in members:
-        guarded["segment_reduce"] = within_bounds(members["segment_reduce"])
-    if path == "torch" and "set_num_threads" in members:
-        guarded["set_num_threads"] = of_few_threads(members["set_num_threads"])
-    if path == "torch" and "asarray" in members:
-        guarded["asarray"] = of_numbers(members["asarray"])
-    if path == "func" and "rearrange" in members:
-        guarded["rearrange"] = of_plain_values(members["rearrange"])
+        elif f"{path}.{name}" in GUARDS:
+            guarded[name] = GUARDS[f"{path}.{name}"](member)
     return guarded
 
 
@@ -175,6 +166,14 @@ def of_few_threads(function: Callable[[int], None]) -> Callable[[int], None]:
         function(number)
 
     return called
+
+
+GUARDS = {
+    # What they patch while they trace stays patched where two of them overlap.
+    "jit.trace": alone, "fx.experimental.proxy_tensor.make_fx": alone,
+    "torch.segment_reduce": within_bounds, "torch.set_num_threads": of_few_threads, "torch.asarray": of_numbers,
+    "func.rearrange": of_plain_values,
+}  # fmt: skip
 
 
 def close_ways_out() -> None:

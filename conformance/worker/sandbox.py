@@ -36,10 +36,10 @@ EXPRESSION = "<case>"  # the file name of expressions
 # Where objects that a Function is given instead of its context have it, and the modules of their classes: in transforms
 # and under compiled autograd. They pass on what is read.
 PASSED_ON = {"_pt_inner_ctx": "torch._functorch.", "real": "torch._dynamo."}
-# Methods that a tensor may have called, but neither its storage nor an array that lends it its memory: they change that
-# memory under the tensor, or import the module of a type's name.
-RESIZING = frozenset({"resize_", "resize", "type"})
-SYMBOLIC = ("SymInt", "SymFloat", "SymBool")  # whose `node` computes with what it is given, whatever that is
+# What a tensor shows, and a node of a graph, but neither the storage or array that lends a tensor its memory nor a
+# symbolic number: it changes that memory under the tensor, imports the module of a type's name, or takes any operand.
+WITHHELD = frozenset({"resize_", "resize", "type", "node"})
+SYMBOLIC = ("SymInt", "SymFloat", "SymBool")
 
 
 @functools.lru_cache(maxsize=None)
@@ -90,8 +90,8 @@ def guard(tree: ast.AST) -> None:
 
 def checked(owner: ast.expr, name: str) -> ast.expr:
     """Return the owner of an attribute that is read, with the check that this name needs at run time."""
-    if name in RESIZING or name == "node":
-        return call_node("__tensor__", owner, ast.Constant(value=name, kind=None))
+    if name in WITHHELD:
+        return call_node("__shown__", owner, ast.Constant(value=name, kind=None))
     if name in vocabulary.ATTRIBUTES or name.startswith("_"):
         return owner
     check = "__readable__" if name in inherited() else "__own__"
@@ -155,13 +155,12 @@ def base_checker() -> Callable[[Any], Any]:
     return base
 
 
-def tensor(owner: Any, name: str) -> Any:
-    """Return `owner` unless it is the memory of a tensor or a symbolic number, and a case may not use `name` of it."""
-    if type(owner).__name__ in SYMBOLIC and name == "node":
-        raise AttributeError(f"a case can't use {name} of {type(owner).__name__!r}")
-    if type(owner).__module__.partition(".")[0] == "numpy" or type(owner).__name__.endswith("Storage"):
-        raise AttributeError(f"a case can't call {name}() of {type(owner).__name__!r}")
-    if isinstance(owner, type) and owner.__name__.endswith(("Storage", "StorageBase", "ndarray")):
+def shown(owner: Any, name: str) -> Any:
+    """Return `owner` unless it is one of those from which `name` is withheld."""
+    kind = type(owner)
+    if kind.__module__.partition(".")[0] == "numpy" or kind.__name__.endswith("Storage") or kind.__name__ in SYMBOLIC:
+        raise AttributeError(f"a case can't use {name} of {kind.__name__!r}")
+    if isinstance(owner, type) and owner.__name__.endswith(("Storage", "StorageBase", "ndarray", *SYMBOLIC)):
         raise AttributeError(f"a case can't use {name} of {owner!r}")
     return owner
 

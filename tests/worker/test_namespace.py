@@ -713,7 +713,7 @@ def test_a_namespace_holds_its_vocabulary_and_nothing_else(path: str) -> None:
 
 def test_nothing_is_offered_beyond_the_vocabulary() -> None:
     offered = offer("cpu", torch.Generator())
-    checks = {"__base__", "__own__", "__readable__", "__writable__", "__tensor__", "__type__"}
+    checks = {"__base__", "__own__", "__readable__", "__writable__", "__shown__", "__type__"}
     inside = {"__import__", "__build_class__", *checks}
     assert offered.keys() - vocabulary.NAMES.keys() - vocabulary.NAMESPACES["torch"].keys() == inside
 
