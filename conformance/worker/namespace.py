@@ -68,14 +68,14 @@ def kind_of(value: object) -> type:
 
     It isn't that of a class, with which a case could make classes, nor that of any other object, which a case could
     make with whatever it likes in it: of any memory, of code, or in place of one that torch has. A back-end may have
-    a class of its own for all of its tensors: to a case they are tensors.
+    a class of its own for all of its tensors: to a case they are tensors, and those that it marks are parameters.
     """
     kind = type(value)
     is_of_torch = kind is torch.Tensor or kind.__module__.startswith(SHOWN)
     is_shown = is_of_torch or kind.__module__ in KINDS or issubclass(kind, (BaseException, tuple))
     if not is_shown or isinstance(value, (type, memoryview)):
         if isinstance(value, torch.Tensor) and not kind.__module__.startswith("torch."):
-            return torch.Tensor  # type: ignore[no-any-return]
+            return torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else torch.Tensor
         what = "a class" if isinstance(value, type) else repr(kind.__name__)
         raise TypeError(f"type() of {what} is not part of the language")
     return kind

@@ -268,7 +268,9 @@ def test_a_traced_program_is_a_function() -> None:
 def test_the_type_of_what_torch_makes_of_a_graph_is_not_shown() -> None:
     assert kind_of(linear()) is nn.Linear
     of_a_back_end: Any = type("Tensor", (torch.Tensor,), {"__module__": "toy.tensor"})
-    assert kind_of(torch.ones(1)) is kind_of(torch.ones(1).as_subclass(of_a_back_end)) is torch.Tensor
+    tensor = torch.ones(1).as_subclass(of_a_back_end)
+    assert kind_of(torch.ones(1)) is kind_of(tensor) is torch.Tensor
+    assert kind_of(nn.Parameter(torch.ones(1))) is kind_of(nn.Parameter(tensor)) is nn.Parameter
     with pytest.raises(TypeError, match="type\\(\\) of '<lambda>' is not part of the language"):
         kind_of(make_fx_itself(lambda t: t.sin())(torch.ones(1)))
 
