@@ -75,7 +75,8 @@ def kind_of(value: object) -> type:
     is_shown = is_of_torch or kind.__module__ in KINDS or issubclass(kind, (BaseException, tuple))
     if not is_shown or isinstance(value, (type, memoryview)):
         if isinstance(value, torch.Tensor) and not kind.__module__.startswith("torch."):
-            return torch.nn.Parameter if isinstance(value, torch.nn.Parameter) else torch.Tensor
+            is_parameter = isinstance(value, torch.nn.Parameter)
+            return torch.nn.Parameter if is_parameter else torch.Tensor  # type: ignore[no-any-return]
         what = "a class" if isinstance(value, type) else repr(kind.__name__)
         raise TypeError(f"type() of {what} is not part of the language")
     return kind
