@@ -224,7 +224,7 @@ def why_limited(
         return None
     ways = [[name] for name in limits] + ([list(limits)] if len(limits) > 1 else [])
     found = next((names for names in ways if is_alike(answer, limited(program, names))), None)
-    return "; ".join(limits[name] for name in found) if found else None
+    return "; ".join(dict.fromkeys(limits[name] for name in found)) if found else None
 
 
 def limits_of_copies(warned: Sequence[str], device: str) -> Dict[str, str]:

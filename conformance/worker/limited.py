@@ -8,6 +8,7 @@ not hold there may have another cause.
 from __future__ import annotations
 
 import contextlib
+import random
 from typing import Any, Dict, List, Optional, Sequence
 
 import torch
@@ -25,16 +26,33 @@ METHODS = {
 
 
 class Rounding(TorchDispatchMode):  # type: ignore[misc]  # torch has no types for it
-    """While it is on, results in double precision have the digits of single precision."""
+    """While it is on, results in double precision have the digits of single precision.
+
+    With a number of units, each is off by up to so many in the last place, as what is computed in single precision is:
+    how much of that is left where terms cancel is chance. Whole numbers, which are computed without error, stay.
+    """
 
     is_on = True
+
+    def __init__(self, units: str = "0") -> None:
+        super().__init__()
+        self.units, self.draws = float(units), random.Random(0)  # noqa: S311 - the same in each run
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         for each in tree_flatten(result)[0] if self.is_on and not gives_view(func) else ():
             if isinstance(each, torch.Tensor) and each.dtype in NARROW and each.layout is torch.strided:
-                each.data.copy_(each.data.to(NARROW[each.dtype]))  # counts as no write to it
+                each.data.copy_(self.rounded(each.data))  # counts as no write to it
         return result
+
+    def rounded(self, tensor: torch.Tensor) -> torch.Tensor:
+        near = tensor.to(NARROW[tensor.dtype])
+        if not self.units:
+            return near
+        off = near * (1 + self.draws.uniform(-1, 1) * self.units * torch.finfo(torch.float32).eps)
+        parts = torch.view_as_real(near) if near.is_complex() else near
+        is_whole = (parts == parts.round()).reshape(*near.shape, -1).all(-1)
+        return torch.where(is_whole, near, off)
 
 
 class Narrowing(TorchFunctionMode):  # type: ignore[misc]  # torch has no types for it

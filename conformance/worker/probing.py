@@ -259,8 +259,11 @@ class Prober:
         found: Dict[str, str] = {}
         for name in filter(self.is_less_precise, (*DOUBLES, "int64")):
             becomes = BECOMES in self.tried(name)
-            if becomes or name in used:
-                found.setdefault("narrowing" if becomes else "rounding", name)
+            if becomes:
+                found.setdefault("narrowing", name)
+            elif name in used:
+                found.setdefault("rounding", name)
+                found.setdefault("rounding 4", name)
         if "aliasing-views" in self.absent and "aliasing-views" in used:
             found["copying"] = "aliasing-views"
         if "zero-tensors" in used and self.lacks("zero-tensors"):

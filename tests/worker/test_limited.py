@@ -108,6 +108,19 @@ def test_what_a_limit_changes_fails_and_nothing_else(steps: str, limit: str, pat
             assert found["status"] == "pass", found
 
 
+CANCELLED = """
+    - x = tensor([0.0009765625], dtype=torch.float64)
+    - y = x + 1 - 1
+    - z = tensor([3.0, 1 + 2j], dtype=torch.complex128) * 2
+    - expect: {y: {value: 0.0009765625, rtol: 1.0e-05}, z: {value: [6.0, 2 + 4j], rtol: 1.0e-12}}
+    """
+
+
+def test_where_terms_cancel_a_few_units_in_the_last_place_show_and_whole_numbers_have_none() -> None:
+    assert limited(CANCELLED, "rounding")["status"] == "pass"
+    assert [failure["path"] for failure in limited(CANCELLED, "rounding 4")["failures"]] == ["y"]
+
+
 def test_single_precision_sets_the_default_dtype_where_it_is_set_and_at_no_other_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -161,6 +174,8 @@ def test_what_fails_on_the_cpu_without_a_limit_is_not_put_down_to_one() -> None:
 
     assert told("rounding") == "no double"
     assert told("rounding", "forgetting") == "no double; no state"
+    reasons["rounding 4"] = "no double"
+    assert told("rounding", "forgetting", "rounding 4") == "no double; no state"
     assert told("copying") is None
     assert why_limited({}, failed, reasons, lambda *_: failed) is None
     assert why_limited({}, failed, {}, lambda *_: failed) is None
